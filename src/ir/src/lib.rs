@@ -1,0 +1,1 @@
+//! sass2mlir: the `ir` room.
