@@ -1,0 +1,544 @@
+//! The rows of the tables and their one reader and writer. Columns are described in `opcodes/README.md`.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::bits::Bits;
+
+/// What is wrong with a table, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum TsvError {
+    /// The file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A row does not fit the schema.
+    #[error("{}:{line}: {message} (the schema is opcodes/README.md)", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What was expected.
+        message: String,
+    },
+}
+
+/// One row type of one file.
+pub trait Row: Sized {
+    /// File name inside the family's folder.
+    const FILE: &'static str;
+    /// Column names; the number of cells in a row.
+    const COLUMNS: &'static [&'static str];
+    /// Reads the cells; there are exactly `COLUMNS.len()` of them. The error says what was expected.
+    fn from_cells(cells: &[&str]) -> Result<Self, String>;
+    /// The cells as text.
+    fn to_cells(&self) -> Vec<String>;
+}
+
+fn cell<T: FromStr>(column: &str, text: &str) -> Result<T, String>
+where
+    T::Err: fmt::Display,
+{
+    text.parse().map_err(|e| format!("column {column}: `{text}`: {e}"))
+}
+
+fn word(column: &str, text: &str) -> Result<u128, String> {
+    if text.len() != 32 {
+        return Err(format!("column {column}: `{text}` is not 32 hex digits"));
+    }
+    u128::from_str_radix(text, 16).map_err(|e| format!("column {column}: `{text}`: {e}"))
+}
+
+fn flag(column: &str, text: &str) -> Result<bool, String> {
+    match text {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(format!("column {column}: `{text}` is neither 0 nor 1")),
+    }
+}
+
+/// `-` means empty.
+fn text(cell: &str) -> String {
+    if cell == "-" { String::new() } else { cell.to_owned() }
+}
+
+fn dash(s: &str) -> String {
+    if s.is_empty() { "-".to_owned() } else { s.to_owned() }
+}
+
+/// `forms.tsv`: one instruction form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormRow {
+    /// `MNEMONIC_0xOPCODE_SIGNATURE`.
+    pub form: String,
+    /// First dotted part of the printed name.
+    pub mnemonic: String,
+    /// Word bits 11:0.
+    pub opcode: u16,
+    /// `P`, `UP` or empty.
+    pub guard: String,
+    /// A legal word of the form to make new instructions from.
+    pub filler: u128,
+    /// Whether bits 112:110 may name a write barrier.
+    pub wbar: bool,
+    /// Whether bits 115:113 may name a read barrier.
+    pub rbar: bool,
+    /// Operand-cache flags: (bit, operand), meaningful when bit 109 is set.
+    pub reuse: Vec<(u8, u8)>,
+    /// Operands are separated by a space instead of a comma.
+    pub space: bool,
+}
+
+impl Row for FormRow {
+    const FILE: &'static str = "forms.tsv";
+    const COLUMNS: &'static [&'static str] = &[
+        "form", "mnemonic", "opcode", "guard", "filler", "wbar", "rbar", "reuse", "sep",
+    ];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        let opcode = c[2]
+            .strip_prefix("0x")
+            .and_then(|h| u16::from_str_radix(h, 16).ok())
+            .filter(|&o| o < 0x1000);
+        let reuse = |s: &str| -> Result<Vec<(u8, u8)>, String> {
+            let pair = |p: &str| {
+                let (b, o) = p
+                    .split_once(':')
+                    .ok_or_else(|| format!("column reuse: `{p}` is not bit:operand"))?;
+                Ok((cell("reuse", b)?, cell("reuse", o)?))
+            };
+            if s == "-" {
+                Ok(vec![])
+            } else {
+                s.split(',').map(pair).collect()
+            }
+        };
+        Ok(Self {
+            form: c[0].to_owned(),
+            mnemonic: c[1].to_owned(),
+            opcode: opcode.ok_or_else(|| format!("column opcode: `{}` is not 0x000 to 0xfff", c[2]))?,
+            guard: text(c[3]),
+            filler: word("filler", c[4])?,
+            wbar: flag("wbar", c[5])?,
+            rbar: flag("rbar", c[6])?,
+            reuse: reuse(c[7])?,
+            space: match c[8] {
+                "comma" => false,
+                "space" => true,
+                s => return Err(format!("column sep: `{s}` is neither comma nor space")),
+            },
+        })
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        let reuse = self
+            .reuse
+            .iter()
+            .map(|(b, o)| format!("{b}:{o}"))
+            .collect::<Vec<_>>()
+            .join(",");
+        vec![
+            self.form.clone(),
+            self.mnemonic.clone(),
+            format!("0x{:03x}", self.opcode),
+            dash(&self.guard),
+            format!("{:032x}", self.filler),
+            u8::from(self.wbar).to_string(),
+            u8::from(self.rbar).to_string(),
+            dash(&reuse),
+            if self.space { "space" } else { "comma" }.to_owned(),
+        ]
+    }
+}
+
+/// `match.tsv`: a word is of `form` when `word & mask == value`; most mask bits win.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchRow {
+    /// Form id.
+    pub form: String,
+    /// Bits that are compared.
+    pub mask: u128,
+    /// Their value; no bit outside the mask.
+    pub value: u128,
+}
+
+impl Row for MatchRow {
+    const FILE: &'static str = "match.tsv";
+    const COLUMNS: &'static [&'static str] = &["form", "mask", "value"];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        let row = Self {
+            form: c[0].to_owned(),
+            mask: word("mask", c[1])?,
+            value: word("value", c[2])?,
+        };
+        if row.value & !row.mask != 0 {
+            Err("value has bits outside mask".into())
+        } else {
+            Ok(row)
+        }
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        vec![
+            self.form.clone(),
+            format!("{:032x}", self.mask),
+            format!("{:032x}", self.value),
+        ]
+    }
+}
+
+/// `operands.tsv`: the text of operand `operand` when its selector bits have `value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperandRow {
+    /// Form id.
+    pub form: String,
+    /// Index in printed order.
+    pub operand: u8,
+    /// Selector bits.
+    pub bits: Bits,
+    /// Selector value.
+    pub value: u64,
+    /// Text with holes.
+    pub shape: String,
+}
+
+impl Row for OperandRow {
+    const FILE: &'static str = "operands.tsv";
+    const COLUMNS: &'static [&'static str] = &["form", "operand", "bits", "value", "shape"];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        Ok(Self {
+            form: c[0].to_owned(),
+            operand: cell("operand", c[1])?,
+            bits: cell("bits", c[2])?,
+            value: cell("value", c[3])?,
+            shape: c[4].to_owned(),
+        })
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        vec![
+            self.form.clone(),
+            self.operand.to_string(),
+            self.bits.to_string(),
+            self.value.to_string(),
+            self.shape.clone(),
+        ]
+    }
+}
+
+/// `fields.tsv`: one number or register in the word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRow {
+    /// Form id.
+    pub form: String,
+    /// `g`, `2.R0` or `h0.UR0`.
+    pub field: String,
+    /// `R UR P UP B SB I REL F16 BF16 F32 F64H`, with overrides after `;`.
+    pub kind: String,
+    /// Where it is.
+    pub bits: Bits,
+    /// How raw bits become the value: `u`, `s`, `~u`, `u*4`, `u+1`, `w:1,2,-4`.
+    pub map: String,
+    /// Values at which the whole operand is not printed.
+    pub elide: Vec<i64>,
+    /// `r`, `w`, `rw` or empty.
+    pub access: String,
+    /// Consecutive 32-bit registers; 0 when not a register.
+    pub width: u8,
+    /// `always`, `printed` or empty.
+    pub when: String,
+}
+
+impl Row for FieldRow {
+    const FILE: &'static str = "fields.tsv";
+    const COLUMNS: &'static [&'static str] = &[
+        "form", "field", "kind", "bits", "map", "elide", "access", "width", "when",
+    ];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        let elide = |s: &str| -> Result<Vec<i64>, String> {
+            if s == "-" {
+                Ok(vec![])
+            } else {
+                s.split(',').map(|v| cell("elide", v)).collect()
+            }
+        };
+        Ok(Self {
+            form: c[0].to_owned(),
+            field: c[1].to_owned(),
+            kind: c[2].to_owned(),
+            bits: cell("bits", c[3])?,
+            map: c[4].to_owned(),
+            elide: elide(c[5])?,
+            access: text(c[6]),
+            width: if c[7] == "-" { 0 } else { cell("width", c[7])? },
+            when: text(c[8]),
+        })
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        let elide = self.elide.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+        vec![
+            self.form.clone(),
+            self.field.clone(),
+            self.kind.clone(),
+            self.bits.to_string(),
+            self.map.clone(),
+            dash(&elide),
+            dash(&self.access),
+            if self.width == 0 {
+                "-".to_owned()
+            } else {
+                self.width.to_string()
+            },
+            dash(&self.when),
+        ]
+    }
+}
+
+/// `widths.tsv`: access and width of a field where they depend on modifier bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WidthRow {
+    /// Form id.
+    pub form: String,
+    /// Field name.
+    pub field: String,
+    /// Selector bits.
+    pub bits: Bits,
+    /// Selector value.
+    pub value: u64,
+    /// `r`, `w`, `rw` or empty.
+    pub access: String,
+    /// Consecutive 32-bit registers; 0 when not touched.
+    pub width: u8,
+}
+
+impl Row for WidthRow {
+    const FILE: &'static str = "widths.tsv";
+    const COLUMNS: &'static [&'static str] = &["form", "field", "bits", "value", "access", "width"];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        Ok(Self {
+            form: c[0].to_owned(),
+            field: c[1].to_owned(),
+            bits: cell("bits", c[2])?,
+            value: cell("value", c[3])?,
+            access: text(c[4]),
+            width: if c[5] == "-" { 0 } else { cell("width", c[5])? },
+        })
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        vec![
+            self.form.clone(),
+            self.field.clone(),
+            self.bits.to_string(),
+            self.value.to_string(),
+            dash(&self.access),
+            if self.width == 0 {
+                "-".to_owned()
+            } else {
+                self.width.to_string()
+            },
+        ]
+    }
+}
+
+/// `modifiers.tsv`: what slot `slot` prints when its selector bits have `value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModifierRow {
+    /// Form id.
+    pub form: String,
+    /// Position among the slots.
+    pub slot: u8,
+    /// Selector bits; none for a constant slot.
+    pub bits: Bits,
+    /// Selector value.
+    pub value: u64,
+    /// Dotted tokens without the leading dot, or empty.
+    pub text: String,
+}
+
+impl Row for ModifierRow {
+    const FILE: &'static str = "modifiers.tsv";
+    const COLUMNS: &'static [&'static str] = &["form", "slot", "bits", "value", "text"];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        Ok(Self {
+            form: c[0].to_owned(),
+            slot: cell("slot", c[1])?,
+            bits: cell("bits", c[2])?,
+            value: cell("value", c[3])?,
+            text: text(c[4]),
+        })
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        vec![
+            self.form.clone(),
+            self.slot.to_string(),
+            self.bits.to_string(),
+            self.value.to_string(),
+            dash(&self.text),
+        ]
+    }
+}
+
+/// The tables of one family, each sorted by its key columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Family {
+    /// `forms.tsv`.
+    pub forms: Vec<FormRow>,
+    /// `match.tsv`.
+    pub matches: Vec<MatchRow>,
+    /// `operands.tsv`.
+    pub operands: Vec<OperandRow>,
+    /// `fields.tsv`.
+    pub fields: Vec<FieldRow>,
+    /// `widths.tsv`.
+    pub widths: Vec<WidthRow>,
+    /// `modifiers.tsv`.
+    pub modifiers: Vec<ModifierRow>,
+}
+
+impl Family {
+    /// Reads the six files of `dir`.
+    pub fn read(dir: &Path) -> Result<Self, TsvError> {
+        Ok(Self {
+            forms: read(dir)?,
+            matches: read(dir)?,
+            operands: read(dir)?,
+            fields: read(dir)?,
+            widths: read(dir)?,
+            modifiers: read(dir)?,
+        })
+    }
+
+    /// Sorts the rows and writes the six files into `dir`, which is made if needed.
+    pub fn write(&mut self, dir: &Path) -> Result<(), TsvError> {
+        self.sort();
+        fs::create_dir_all(dir).map_err(|source| TsvError::Io {
+            path: dir.to_owned(),
+            source,
+        })?;
+        write(dir, &self.forms)?;
+        write(dir, &self.matches)?;
+        write(dir, &self.operands)?;
+        write(dir, &self.fields)?;
+        write(dir, &self.widths)?;
+        write(dir, &self.modifiers)
+    }
+
+    /// Puts every table in the order in which it is written.
+    pub fn sort(&mut self) {
+        self.forms.sort_by(|a, b| a.form.cmp(&b.form));
+        self.matches
+            .sort_by(|a, b| (&a.form, a.mask, a.value).cmp(&(&b.form, b.mask, b.value)));
+        self.operands
+            .sort_by(|a, b| (&a.form, a.operand, a.value).cmp(&(&b.form, b.operand, b.value)));
+        self.fields
+            .sort_by(|a, b| (&a.form, &a.field).cmp(&(&b.form, &b.field)));
+        self.widths
+            .sort_by(|a, b| (&a.form, &a.field, a.value).cmp(&(&b.form, &b.field, b.value)));
+        self.modifiers
+            .sort_by(|a, b| (&a.form, a.slot, a.value).cmp(&(&b.form, b.slot, b.value)));
+    }
+
+    /// Rows in all six files.
+    pub fn row_count(&self) -> usize {
+        self.forms.len()
+            + self.matches.len()
+            + self.operands.len()
+            + self.fields.len()
+            + self.widths.len()
+            + self.modifiers.len()
+    }
+}
+
+/// Reads one file of rows, for [`Family`] and for the hand-written tables beside it.
+pub fn read<R: Row>(dir: &Path) -> Result<Vec<R>, TsvError> {
+    let path = dir.join(R::FILE);
+    let content = fs::read_to_string(&path).map_err(|source| TsvError::Io {
+        path: path.clone(),
+        source,
+    })?;
+    let fail = |line: usize, message: String| TsvError::Row {
+        path: path.clone(),
+        line,
+        message,
+    };
+    let mut rows = Vec::new();
+    for (i, line) in content.lines().enumerate() {
+        if i == 0 {
+            let header = format!("#{}", R::COLUMNS.join("\t"));
+            if line != header {
+                return Err(fail(1, format!("the header must be `{header}`")));
+            }
+            continue;
+        }
+        let cells: Vec<&str> = line.split('\t').collect();
+        if cells.len() != R::COLUMNS.len() {
+            return Err(fail(
+                i + 1,
+                format!("{} cells, expected {}", cells.len(), R::COLUMNS.len()),
+            ));
+        }
+        rows.push(R::from_cells(&cells).map_err(|m| fail(i + 1, m))?);
+    }
+    Ok(rows)
+}
+
+/// Writes one file of rows in the order given.
+pub fn write<R: Row>(dir: &Path, rows: &[R]) -> Result<(), TsvError> {
+    let mut out = format!("#{}\n", R::COLUMNS.join("\t"));
+    for row in rows {
+        out.push_str(&row.to_cells().join("\t"));
+        out.push('\n');
+    }
+    let path = dir.join(R::FILE);
+    fs::write(&path, out).map_err(|source| TsvError::Io { path, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn committed_tables_round_trip() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../opcodes/SM87");
+        let mut family = Family::read(&root).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        family.write(dir.path()).unwrap();
+        for file in [
+            FormRow::FILE,
+            MatchRow::FILE,
+            OperandRow::FILE,
+            FieldRow::FILE,
+            WidthRow::FILE,
+            ModifierRow::FILE,
+        ] {
+            let committed = fs::read_to_string(root.join(file)).unwrap();
+            assert!(
+                committed == fs::read_to_string(dir.path().join(file)).unwrap(),
+                "{file} is not in written form"
+            );
+        }
+    }
+
+    #[test]
+    fn a_bad_row_names_file_and_line() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("match.tsv"), "#form\tmask\tvalue\nX\t0\t0\n").unwrap();
+        let error = read::<MatchRow>(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("match.tsv:2: column mask"), "{error}");
+    }
+}
