@@ -1,1 +1,5 @@
-//! sass2mlir: the `isa` room.
+//! One instruction: targets, tables, decode, encode, text.
+
+pub mod target;
+
+pub use target::Target;
