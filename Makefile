@@ -1,0 +1,60 @@
+# Every job of the project. `make run` and `make test` are all that a fresh Debian or Ubuntu machine with Rust needs.
+
+.PHONY: help run test build lint bench fuzz measure oracles check-corpus check-full deps clean
+
+ORACLES ?= $(CURDIR)/.oracles/tools
+CORPUS  ?= $(CURDIR)/.oracles/corpus
+SM      ?= sm_87
+PROGRAM := target/release/sass2mlir
+export CARGO_TERM_COLOR ?= auto
+
+help:
+	@echo "make run           build, then round-trip, lift and rewrite a bundled $(SM) cubin, and show the result"
+	@echo "make test          every test that needs nothing but Rust and a C linker"
+	@echo "make build         target/release/sass2mlir"
+	@echo "make lint          rustfmt and clippy, warnings are errors"
+	@echo "make check-corpus  bring NVIDIA's tools and real kernels, then run the gates over them"
+	@echo "make check-full    lint, test, check-corpus and bench"
+	@echo "make bench         throughput, next to nvdisasm where it is installed"
+	@echo "make fuzz          coverage-guided fuzzing, a minute a target (needs a nightly toolchain)"
+	@echo "make measure       size, time and peak memory of the release build for one target"
+
+deps:
+	@tests/scripts/deps.sh
+
+build: deps
+	cargo build --release
+
+run: build
+	@tests/scripts/show.sh $(PROGRAM) tests/kernels/$(SM)/own_features.cubin $(SM)
+
+test: deps
+	@tests/scripts/test.sh
+
+lint: deps
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+bench: deps
+	@PATH="$(ORACLES)/bin:$$PATH" cargo bench --workspace
+
+measure: deps
+	@tests/scripts/measure.sh $(SM)
+
+oracles:
+	@tests/scripts/deps.sh python
+	@tests/oracles/setup.sh "$(ORACLES)"
+	@tests/oracles/corpora.sh "$(ORACLES)" "$(CORPUS)"
+
+check-corpus: oracles
+	cargo run --release --package sass2mlir-probe -- check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
+	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
+	  cargo test --release --package sass2mlir --features corpus-checks --test corpus -- --nocapture --test-threads 1
+
+check-full: lint test check-corpus bench
+
+fuzz: deps
+	@tests/scripts/fuzz.sh
+
+clean:
+	cargo clean

@@ -1,0 +1,103 @@
+//! The program as a user meets it, on the kernels that the project brings along.
+
+mod common;
+
+use common::*;
+
+#[test]
+fn own_kernels_round_trip() {
+    let mut instructions = 0;
+    for file in own_cubins("sm_87") {
+        let (kernels, n) = roundtrip_lines(&succeed(&["roundtrip", arg(&file), "--arch", "sm_87"]));
+        assert!(kernels > 10, "{} kernels in {}", kernels, file.display());
+        instructions += n;
+    }
+    assert!(instructions > 1000);
+}
+
+#[test]
+fn lifted_text_lowers_to_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, back) = (dir.path().join("k.mlir"), dir.path().join("k.cubin"));
+    for file in own_cubins("sm_87") {
+        succeed(&["lift", arg(&file), "-o", arg(&text)]);
+        succeed(&["lower", arg(&text), "--into", arg(&file), "-o", arg(&back)]);
+        assert!(
+            std::fs::read(&back).unwrap() == std::fs::read(&file).unwrap(),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn another_target_is_refused() {
+    let file = &own_cubins("sm_87")[0];
+    let error = fail(&["roundtrip", arg(file), "--arch", "sm_90"]);
+    assert!(error.contains("sm_87") && error.contains("sm_90"), "{error}");
+}
+
+#[test]
+fn report_mode_and_no_match_leave_the_file_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out.cubin");
+    let file = &own_cubins("sm_87")[0];
+    let original = std::fs::read(file).unwrap();
+    for rest in [
+        "fn = [\"*\"]\nmode = \"report\"",
+        "fn = [\"*no_such_kernel*\"]\nmode = \"apply\"",
+    ] {
+        let toml = config(dir.path(), "ffma-deftz", &format!("sm = [\"sm_87\"]\n{rest}"));
+        succeed(&["apply", arg(file), "--config", arg(&toml), "-o", arg(&out)]);
+        assert!(std::fs::read(&out).unwrap() == original, "{rest}");
+    }
+}
+
+#[test]
+fn a_mistake_in_pass_toml_is_named_with_line_and_column() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, out) = (dir.path().join("pass.toml"), dir.path().join("out.cubin"));
+    let good = [
+        "[[pass]]",
+        "name = \"ffma-deftz\"",
+        "sm = [\"sm_87\"]",
+        "fn = [\"*mul_mat*\"]",
+        "mode = \"apply\"",
+    ];
+    // (line to replace, counted from 1; its text; column of the mistake; a word that the message must hold)
+    let mistakes = [
+        (2, "name = \"ffma-defzt\"", 8, "ffma-defzt"),
+        (3, "sm = [\"sm_1\"]", 7, "sm_1"),
+        (4, "fn = [\"[\"]", 7, "["),
+        (5, "mode = \"aply\"", 8, "aply"),
+        (5, "mod = \"apply\"", 1, "mod"),
+        (5, "mode = \"apply\"\nspeed = 3", 1, "speed"),
+    ];
+    let cubin = &own_cubins("sm_87")[0];
+    for (line, text, column, word) in mistakes {
+        let mut lines = good.map(String::from);
+        lines[line - 1] = text.to_string();
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let error = fail(&["apply", arg(cubin), "--config", arg(&path), "-o", arg(&out)]);
+        let place = format!("pass.toml:{}:{column}", line + text.matches('\n').count());
+        assert!(error.contains(&place), "{text:?}: no {place:?} in {error}");
+        assert!(error.contains(word), "{text:?}: no {word:?} in {error}");
+        assert!(!out.exists(), "{text:?}: an output file was written");
+    }
+}
+
+#[test]
+fn broken_files_are_refused_with_their_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("broken.cubin");
+    let whole = std::fs::read(&own_cubins("sm_87")[0]).unwrap();
+    for length in [0, 3, 16, 63, 64, 200, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        for command in ["roundtrip", "disasm", "lift", "info"] {
+            let error = fail(&[command, arg(&path)]);
+            assert!(error.contains("broken.cubin"), "{command} on {length} bytes: {error}");
+        }
+    }
+    let missing = dir.path().join("missing.cubin");
+    assert!(fail(&["info", arg(&missing)]).contains("missing.cubin"));
+}

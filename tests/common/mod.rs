@@ -1,0 +1,218 @@
+//! What the checks of the whole program share. Nothing here uses the project's crates: the program is run as a user runs
+//! it, cubins are found by the checks' own reading of ELF, and the text to compare with is NVIDIA's.
+
+#![allow(dead_code)] // each test program uses its own part
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs `sass2mlir ARGS`.
+pub fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
+        .args(args)
+        .output()
+        .expect("sass2mlir does not start")
+}
+
+/// Runs `sass2mlir ARGS` and gives its standard output; fails with its error text if it does not succeed.
+pub fn succeed(args: &[&str]) -> String {
+    let out = run(args);
+    let text = |b: Vec<u8>| String::from_utf8(b).expect("output is UTF-8");
+    assert!(
+        out.status.success(),
+        "sass2mlir {} failed:\n{}",
+        args.join(" "),
+        text(out.stderr)
+    );
+    text(out.stdout)
+}
+
+/// Runs `sass2mlir ARGS`, which must fail without a panic, and gives its error text.
+pub fn fail(args: &[&str]) -> String {
+    let out = run(args);
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(
+        !out.status.success(),
+        "sass2mlir {} succeeded, an error was due",
+        args.join(" ")
+    );
+    assert!(
+        out.status.code().is_some_and(|c| c != 101),
+        "sass2mlir {} panicked:\n{text}",
+        args.join(" ")
+    );
+    text
+}
+
+/// A path as an argument.
+pub fn arg(p: &Path) -> &str {
+    p.to_str().expect("paths of the checks are UTF-8")
+}
+
+/// The kernels that the project brings along: `tests/kernels/SM/*.cubin`.
+pub fn own_cubins(sm: &str) -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/kernels")
+        .join(sm);
+    let found = cubins_below(&dir);
+    assert!(!found.is_empty(), "no cubin in {}", dir.display());
+    found
+}
+
+/// Every `.cubin` file below a folder, sorted.
+pub fn cubins_below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut todo = vec![dir.to_path_buf()];
+    while let Some(dir) = todo.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
+            let path = entry.expect("folder entry").path();
+            if path.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_some_and(|e| e == "cubin") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The folder that an environment variable names; says how to get it when it is not set.
+pub fn folder(variable: &str) -> PathBuf {
+    let value = std::env::var(variable).unwrap_or_else(|_| {
+        panic!("{variable} is not set: run `make check-corpus`, which brings what this check needs")
+    });
+    let path = PathBuf::from(value);
+    assert!(
+        path.is_dir(),
+        "{variable}: {} is not a folder: run `make oracles`",
+        path.display()
+    );
+    path
+}
+
+/// Number of the target of a cubin, from its ELF flags: 87 for sm_87.
+pub fn sm_of(cubin: &[u8]) -> u32 {
+    let flags = u32::from_le_bytes(cubin[48..52].try_into().unwrap());
+    if cubin[7] == 0x41 {
+        flags >> 8 & 0xffff
+    } else {
+        flags & 0xff
+    }
+}
+
+/// Sections of an ELF64 file that hold bytes: name -> (file offset, size).
+pub fn elf_sections(file: &[u8]) -> BTreeMap<String, (usize, usize)> {
+    let u = |at: usize, n: usize| {
+        let mut b = [0; 8];
+        b[..n].copy_from_slice(&file[at..at + n]);
+        u64::from_le_bytes(b) as usize
+    };
+    let (table, size, count, names) = (u(40, 8), u(58, 2), u(60, 2), u(62, 2));
+    let header = |i: usize| table + i * size;
+    let strings = u(header(names) + 24, 8);
+    let mut out = BTreeMap::new();
+    for h in (0..count).map(header) {
+        const NOBITS: usize = 8;
+        if u(h + 4, 4) != NOBITS {
+            let name = &file[strings + u(h, 4)..];
+            let name = &name[..name.iter().position(|&c| c == 0).unwrap()];
+            out.insert(String::from_utf8_lossy(name).into_owned(), (u(h + 24, 8), u(h + 32, 8)));
+        }
+    }
+    out
+}
+
+/// One instruction of nvdisasm's listing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// Section without `.text.`: the kernel or function.
+    pub kernel: String,
+    /// Byte offset in the section.
+    pub offset: usize,
+    /// Text without the semicolon, inner runs of blanks kept.
+    pub text: String,
+    /// The 128 bits.
+    pub word: u128,
+}
+
+/// Every instruction of a cubin, as `nvdisasm -c -hex` lists it. `oracles` is the folder that setup.sh filled.
+pub fn nvdisasm(oracles: &Path, cubin: &Path) -> Vec<Listed> {
+    let out = Command::new(oracles.join("bin/nvdisasm"))
+        .args(["-c", "-hex"])
+        .arg(cubin)
+        .output()
+        .expect("nvdisasm");
+    assert!(
+        out.status.success(),
+        "nvdisasm {}: {}",
+        cubin.display(),
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let listing = String::from_utf8(out.stdout).expect("nvdisasm's output is UTF-8");
+    let mut all: Vec<Listed> = Vec::new();
+    let mut kernel = String::new();
+    for line in listing.lines() {
+        if let Some(name) = line.strip_prefix(".text.").and_then(|l| l.strip_suffix(':')) {
+            kernel = name.to_string();
+            continue;
+        }
+        // `/*0010*/   TEXT ;   /* 0xLOW */`, then a line with only `/* 0xHIGH */`
+        let Some((rest, hex)) = line.trim_end().strip_suffix("*/").and_then(|l| l.rsplit_once("/*")) else {
+            continue;
+        };
+        let Some(half) = hex
+            .trim()
+            .strip_prefix("0x")
+            .and_then(|h| u64::from_str_radix(h, 16).ok())
+        else {
+            continue;
+        };
+        let rest = rest.trim();
+        if rest.is_empty() {
+            all.last_mut().expect("a high half follows a low half").word |= u128::from(half) << 64;
+        } else if let Some((offset, text)) = rest.strip_prefix("/*").and_then(|r| r.split_once("*/")) {
+            all.push(Listed {
+                kernel: kernel.clone(),
+                offset: usize::from_str_radix(offset, 16).expect("offset in hex"),
+                text: text.trim().trim_end_matches(';').trim_end().to_string(),
+                word: u128::from(half),
+            });
+        }
+    }
+    assert!(
+        !all.is_empty() || !listing.contains("EXIT"),
+        "could not read nvdisasm's listing of {}",
+        cubin.display()
+    );
+    all
+}
+
+/// Writes a pass.toml with one pass into `dir`, `rest` being the lines after its name.
+pub fn config(dir: &Path, name: &str, rest: &str) -> PathBuf {
+    let path = dir.join("pass.toml");
+    std::fs::write(&path, format!("[[pass]]\nname = \"{name}\"\n{rest}\n")).unwrap();
+    path
+}
+
+/// Adds up the sites that `apply` reports: `NAME [report]: would fire at 61 sites - no bytes changed`.
+pub fn reported_sites(output: &str, pass: &str) -> usize {
+    let head = format!("{pass} [report]: would fire at ");
+    let number = |l: &str| l.trim().strip_prefix(&head)?.split(' ').next()?.parse::<usize>().ok();
+    output.lines().filter_map(number).sum()
+}
+
+/// Checks what `roundtrip` printed: one line a kernel, none with a mismatch. Gives (kernels, instructions).
+pub fn roundtrip_lines(output: &str) -> (usize, usize) {
+    let (mut kernels, mut instructions) = (0, 0);
+    for line in output.lines().filter(|l| l.starts_with("roundtrip: ")) {
+        let counts = line.strip_suffix(" instructions byte-identical (0 mismatches)");
+        let counts = counts.unwrap_or_else(|| panic!("not byte-identical: {line}"));
+        let (same, all) = counts.rsplit(' ').next().unwrap().split_once('/').expect("a/b");
+        assert_eq!(same, all, "{line}");
+        kernels += 1;
+        instructions += all.parse::<usize>().expect("a count");
+    }
+    (kernels, instructions)
+}

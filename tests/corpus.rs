@@ -1,0 +1,271 @@
+//! The gates over real kernels: every one comes back byte-identical, and a rewrite changes what it says and nothing else.
+//!
+//! Run by `make check-corpus`, which sets `SASS_CORPUS` and `SASS_ORACLES` to what `tests/oracles/` brought.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use common::*;
+
+/// The kernels of the Orin family in the corpus and in the project.
+fn family() -> Vec<PathBuf> {
+    let mut files = cubins_below(&folder("SASS_CORPUS"));
+    files.retain(|f| [86, 87, 88].contains(&sm_of(&std::fs::read(f).unwrap())));
+    assert!(
+        !files.is_empty(),
+        "no sm_86, sm_87 or sm_88 cubin in the corpus: run `make oracles`"
+    );
+    files.extend(own_cubins("sm_87"));
+    files
+}
+
+/// The q4_K matrix kernels of llama.cpp.
+fn q4_k() -> PathBuf {
+    let path = folder("SASS_CORPUS").join("llama/mmq-instance-q4_k.sm_87.cubin");
+    assert!(path.is_file(), "{} is missing: run `make oracles`", path.display());
+    path
+}
+
+#[test]
+fn every_kernel_comes_back_byte_identical() {
+    let (mut kernels, mut instructions, mut empty) = (0, 0, 0);
+    for file in family() {
+        let bytes = std::fs::read(&file).unwrap();
+        let code: usize = elf_sections(&bytes)
+            .iter()
+            .filter(|(n, _)| n.starts_with(".text."))
+            .map(|(_, &(_, size))| size / 16)
+            .sum();
+        let arch = format!("sm_{}", sm_of(&bytes));
+        let (k, i) = roundtrip_lines(&succeed(&["roundtrip", arg(&file), "--arch", &arch]));
+        assert_eq!(
+            i,
+            code,
+            "{}: not every instruction of the file was round-tripped",
+            file.display()
+        );
+        (kernels, instructions) = (kernels + k, instructions + i);
+        empty += usize::from(k == 0);
+    }
+    println!("roundtrip: {kernels} kernels, {instructions} instructions, 0 mismatches ({empty} files without code)");
+    assert!(
+        instructions > 370_000,
+        "only {instructions} instructions: is the corpus complete?"
+    );
+}
+
+#[test]
+fn lifted_text_lowers_to_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, back) = (dir.path().join("k.mlir"), dir.path().join("k.cubin"));
+    let mut files = 0;
+    for file in family() {
+        let bytes = std::fs::read(&file).unwrap();
+        succeed(&["lift", arg(&file), "-o", arg(&text)]);
+        succeed(&["lower", arg(&text), "--into", arg(&file), "-o", arg(&back)]);
+        assert!(
+            std::fs::read(&back).unwrap() == bytes,
+            "{}: lift and lower changed the file",
+            file.display()
+        );
+        files += 1;
+    }
+    println!("lift, lower: {files} files byte-identical");
+}
+
+/// How often each (bit pattern, text) differs from what `disasm` prints is known only by comparing: every word of
+/// llama.cpp's kernels must agree, and 99.99% of all distinct words.
+#[test]
+fn text_is_nvdisasms() {
+    let oracles = folder("SASS_ORACLES");
+    let (mut words, mut wrong) = (BTreeSet::new(), BTreeMap::new());
+    for file in family() {
+        let theirs = nvdisasm(&oracles, &file);
+        let ours = succeed(&["disasm", arg(&file)]);
+        let ours: Vec<&str> = ours.lines().filter_map(instruction_text).collect();
+        assert_eq!(ours.len(), theirs.len(), "{}: number of instructions", file.display());
+        let llama = file.components().any(|c| c.as_os_str() == "llama");
+        for (a, b) in ours.iter().zip(&theirs) {
+            words.insert(b.word);
+            if plain(a) != plain(&b.text) {
+                let note = format!("{:032x}  ours: {a}  nvdisasm: {}", b.word, b.text);
+                assert!(!llama, "{} {}+{:#x}: {note}", file.display(), b.kernel, b.offset);
+                wrong.insert(b.word, note);
+            }
+        }
+    }
+    println!("text: {} distinct words, {} differ", words.len(), wrong.len());
+    for note in wrong.values() {
+        println!("  {note}");
+    }
+    assert!(
+        wrong.len() * 10_000 <= words.len(),
+        "text differs on more than 0.01% of the distinct words"
+    );
+}
+
+/// `/*0010*/ TEXT ;` of a line of `sass2mlir disasm`, or nothing if it is a heading or a label.
+fn instruction_text(line: &str) -> Option<&str> {
+    let (_, text) = line.trim().strip_prefix("/*")?.split_once("*/")?;
+    Some(text.split(';').next()?.trim())
+}
+
+/// Text to compare: blanks do not count, and neither do the names of labels, which nvdisasm makes up.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("`(") {
+        let (_, after) = after.split_once(')').unwrap_or(("", after));
+        out.push_str(before);
+        out.push_str("LABEL");
+        rest = after;
+    }
+    out.push_str(rest);
+    out.retain(|c| !c.is_whitespace());
+    out
+}
+
+/// Words of a listing that `ffma-deftz` is to change.
+fn flushing(l: &Listed) -> bool {
+    l.kernel.contains("mul_mat")
+        && mnemonic(&l.text).split('.').next() == Some("FFMA")
+        && mnemonic(&l.text).contains(".FTZ")
+}
+
+fn mnemonic(text: &str) -> &str {
+    let body = if text.starts_with('@') {
+        text.split_once(' ').map_or("", |(_, t)| t)
+    } else {
+        text
+    };
+    body.split_whitespace().next().unwrap_or("")
+}
+
+#[test]
+fn ffma_deftz_changes_the_ftz_bits_and_nothing_else() {
+    let (oracles, cubin, dir) = (folder("SASS_ORACLES"), q4_k(), tempfile::tempdir().unwrap());
+    let out = dir.path().join("out.cubin");
+    let before = nvdisasm(&oracles, &cubin);
+    let sites: Vec<&Listed> = before.iter().filter(|l| flushing(l)).collect();
+    assert!(
+        sites.len() > 1000,
+        "the file should hold many FFMA.FTZ, nvdisasm shows {}",
+        sites.len()
+    );
+
+    let rest = "sm = [\"sm_87\"]\nfn = [\"*mul_mat*\"]\nmode = \"apply\"";
+    let toml = config(dir.path(), "ffma-deftz", rest);
+    let said = succeed(&["apply", arg(&cubin), "--config", arg(&toml), "-o", arg(&out)]);
+    let listed = nvdisasm(&oracles, &out);
+    assert_eq!(listed.iter().filter(|l| flushing(l)).count(), 0, "FFMA.FTZ left over");
+
+    // Each site lost `.FTZ` and nothing else; every other instruction reads as before.
+    assert_eq!(listed.len(), before.len());
+    let mut masks = BTreeSet::new();
+    for (a, b) in before.iter().zip(&listed) {
+        if flushing(a) {
+            masks.insert(a.word ^ b.word);
+            assert_eq!(a.text.replacen(".FTZ", "", 1), b.text, "{}+{:#x}", a.kernel, a.offset);
+        } else {
+            assert_eq!(a, b);
+        }
+    }
+    assert_eq!(masks.len(), 1, "the same field everywhere: {masks:x?}");
+    let mask = *masks.first().unwrap();
+    assert_eq!(mask.count_ones(), 1, "one bit of the word: {mask:#x}");
+
+    // The file: the old one with that bit flipped at each site.
+    let mut wanted = std::fs::read(&cubin).unwrap();
+    let sections = elf_sections(&wanted);
+    for site in &sites {
+        let at = sections[&format!(".text.{}", site.kernel)].0 + site.offset;
+        let word = u128::from_le_bytes(wanted[at..at + 16].try_into().unwrap());
+        assert_eq!(word, site.word, "the listing's offset is not the file's");
+        wanted[at..at + 16].copy_from_slice(&(word ^ mask).to_le_bytes());
+    }
+    assert!(
+        std::fs::read(&out).unwrap() == wanted,
+        "other bytes of the file changed"
+    );
+    println!(
+        "ffma-deftz: {} sites, bit {} of each, every other byte identical",
+        sites.len(),
+        mask.trailing_zeros()
+    );
+    println!(
+        "{}",
+        said.lines()
+            .filter(|l| l.contains("ffma-deftz"))
+            .take(3)
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+
+    // Report mode counts the same sites, whether the configuration or the command line asks for it, and changes nothing.
+    let original = std::fs::read(&cubin).unwrap();
+    let toml = config(dir.path(), "ffma-deftz", &rest.replace("apply", "report"));
+    let said = succeed(&["apply", arg(&cubin), "--config", arg(&toml), "-o", arg(&out)]);
+    assert_eq!(reported_sites(&said, "ffma-deftz"), sites.len(), "{said}");
+    assert!(std::fs::read(&out).unwrap() == original, "report mode changed the file");
+
+    let toml = config(dir.path(), "ffma-deftz", rest);
+    let said = succeed(&[
+        "apply",
+        arg(&cubin),
+        "--config",
+        arg(&toml),
+        "--report-only",
+        "-o",
+        arg(&out),
+    ]);
+    assert_eq!(reported_sites(&said, "ffma-deftz"), sites.len(), "{said}");
+    assert!(
+        std::fs::read(&out).unwrap() == original,
+        "--report-only changed the file"
+    );
+}
+
+#[test]
+fn a_glob_without_a_match_changes_nothing() {
+    let (cubin, dir) = (q4_k(), tempfile::tempdir().unwrap());
+    let out = dir.path().join("out.cubin");
+    let toml = config(
+        dir.path(),
+        "ffma-deftz",
+        "sm = [\"sm_87\"]\nfn = [\"*no_such_kernel*\"]\nmode = \"apply\"",
+    );
+    succeed(&["apply", arg(&cubin), "--config", arg(&toml), "-o", arg(&out)]);
+    assert!(std::fs::read(&out).unwrap() == std::fs::read(&cubin).unwrap());
+}
+
+/// The checks' own reading of nvdisasm's listing sees each word of the file: without this, an empty listing would pass.
+#[test]
+fn the_listing_is_the_file() {
+    let oracles = folder("SASS_ORACLES");
+    let check = |file: &Path| {
+        let bytes = std::fs::read(file).unwrap();
+        let sections = elf_sections(&bytes);
+        let listed = nvdisasm(&oracles, file);
+        for l in &listed {
+            let at = sections[&format!(".text.{}", l.kernel)].0 + l.offset;
+            assert_eq!(
+                bytes[at..at + 16],
+                l.word.to_le_bytes(),
+                "{} {}+{:#x}",
+                file.display(),
+                l.kernel,
+                l.offset
+            );
+        }
+        let code: usize = sections
+            .iter()
+            .filter(|(n, _)| n.starts_with(".text."))
+            .map(|(_, &(_, size))| size / 16)
+            .sum();
+        assert_eq!(listed.len(), code, "{}", file.display());
+    };
+    check(&q4_k());
+    own_cubins("sm_87").iter().for_each(|f| check(f));
+}
