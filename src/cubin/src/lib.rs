@@ -1,1 +1,25 @@
-//! sass2mlir: the `cubin` room.
+//! Cubins and what holds them: read any, patch code in place.
+//!
+//! [`Image`] reads one cubin (ABI 7 or 8, executable or relocatable, every target of [`isa::Target`]): sections, symbols,
+//! relocations, `.nv.info` attributes, and a [`Code`] for each section of machine code. [`Patch`] writes it back with code
+//! replaced and every other byte as it was.
+//!
+//! Every reader here takes hostile bytes: what is cut off, overlaps or contradicts itself is a [`CubinError`] that names
+//! the section and the offset.
+
+mod bytes;
+pub mod code;
+pub mod elf;
+mod error;
+pub mod image;
+pub mod nvinfo;
+mod params;
+mod patch;
+mod target;
+
+pub use code::Code;
+pub use error::CubinError;
+pub use image::Image;
+pub use params::Param;
+pub use patch::Patch;
+pub use target::Abi;
