@@ -1,6 +1,6 @@
 # Every job of the project. `make run` and `make test` are all that a fresh Debian or Ubuntu machine with Rust needs.
 
-.PHONY: help run test build lint bench fuzz measure oracles check-corpus check-full deps clean
+.PHONY: help run test build lint bench fuzz measure oracles check-corpus check-aarch64 check-full deps clean
 
 ORACLES ?= $(CURDIR)/.oracles/tools
 CORPUS  ?= $(CURDIR)/.oracles/corpus
@@ -14,9 +14,10 @@ help:
 	@echo "make build         target/release/sass2mlir"
 	@echo "make lint          rustfmt and clippy, warnings are errors"
 	@echo "make check-corpus  bring NVIDIA's tools and real kernels, then run the gates over them"
-	@echo "make check-full    lint, test, check-corpus and bench"
-	@echo "make bench         throughput, next to nvdisasm where it is installed"
-	@echo "make fuzz          coverage-guided fuzzing, a minute a target (needs a nightly toolchain)"
+	@echo "make check-aarch64 cross-build for the Jetson's processor and run it under emulation"
+	@echo "make check-full    all of the above"
+	@echo "make bench         throughput, next to nvdisasm where make oracles brought it"
+	@echo "make fuzz          coverage-guided fuzzing, a minute a target"
 	@echo "make measure       size, time and peak memory of the release build for one target"
 
 deps:
@@ -51,7 +52,10 @@ check-corpus: oracles
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir --features corpus-checks --test corpus -- --nocapture --test-threads 1
 
-check-full: lint test check-corpus bench
+check-aarch64: deps
+	@tests/scripts/aarch64.sh
+
+check-full: lint test check-corpus check-aarch64 bench
 
 fuzz: deps
 	@tests/scripts/fuzz.sh
