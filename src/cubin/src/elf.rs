@@ -294,6 +294,23 @@ impl<'a> Elf<'a> {
         Ok(relocations)
     }
 
+    /// Bytes that the image takes: the end of the furthest table or section. What follows is padding.
+    pub fn file_size(&self) -> u64 {
+        let h = &self.header;
+        let sections = h.section_table + SHDR * self.sections.len() as u64;
+        let segments = match self.segments.len() as u64 {
+            0 => 0,
+            n => h.segment_table + PHDR * n,
+        };
+        let data = self
+            .sections
+            .iter()
+            .filter(|s| s.has_bytes())
+            .map(|s| s.offset.saturating_add(s.size))
+            .max();
+        sections.max(segments).max(data.unwrap_or(0)).max(EHDR)
+    }
+
     /// Code must share no byte with anything else, and tables no byte with each other: else a patch of one thing changes
     /// another, and a small file can claim to hold a lot. (Constant sections may share: ptxas does so for Mercury.)
     fn check_overlaps(&self) -> Result<(), CubinError> {

@@ -8,6 +8,11 @@ pub enum CubinError {
     /// The bytes are no ELF file at all.
     #[error("offset 0x0: not an ELF file (no 7f 45 4c 46 at the start); is it a cubin?")]
     NotElf,
+    /// Neither a cubin nor anything that could hold one.
+    #[error(
+        "offset 0x0: neither an ELF file, a fatbin nor an archive; give a cubin, a fatbin, or a program or library"
+    )]
+    UnknownFile,
     /// An ELF file, but not one for a GPU, or in a layout that no CUDA toolkit writes.
     #[error("ELF header, offset {offset:#x}: {what}")]
     Unsupported {

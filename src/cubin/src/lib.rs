@@ -4,20 +4,27 @@
 //! relocations, `.nv.info` attributes, and a [`Code`] for each section of machine code. [`Patch`] writes it back with code
 //! replaced and every other byte as it was.
 //!
+//! [`Container`] finds the cubins in fatbins and in host programs, libraries, object files and archives, and puts changed
+//! ones back.
+//!
 //! Every reader here takes hostile bytes: what is cut off, overlaps or contradicts itself is a [`CubinError`] that names
 //! the section and the offset.
 
 mod bytes;
 pub mod code;
+pub mod container;
 pub mod elf;
 mod error;
+pub mod fatbin;
 pub mod image;
 pub mod nvinfo;
 mod params;
 mod patch;
+mod rebuild;
 mod target;
 
 pub use code::Code;
+pub use container::Container;
 pub use error::CubinError;
 pub use image::Image;
 pub use params::Param;
