@@ -10,8 +10,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-fn bundled() -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87/own_features.cubin");
+fn bundled(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/kernels")
+        .join(name);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -45,7 +47,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn cubin_parse_does_not_panic(data in prop_oneof![1 => vec(any::<u8>(), 0..256), 4 => damaged(bundled())]) {
+    fn cubin_parse_does_not_panic(data in prop_oneof![1 => vec(any::<u8>(), 0..256), 4 => damaged(bundled("sm_87/own_features.cubin"))]) {
         targets::cubin_parse(&data);
+    }
+
+    #[test]
+    fn fatbin_parse_does_not_panic(data in prop_oneof![
+        1 => damaged(bundled("containers/stored.fatbin")),
+        1 => damaged(bundled("containers/lz4.fatbin")),
+        1 => damaged(bundled("containers/zstd.fatbin")),
+        1 => damaged(bundled("containers/concat.fatbin")),
+        1 => damaged(bundled("containers/concat_lz4.fatbin")),
+        1 => damaged(bundled("containers/libtwo.so")),
+        1 => damaged(bundled("containers/libtwo.a")),
+    ]) {
+        targets::fatbin_parse(&data);
     }
 }

@@ -87,7 +87,8 @@ pub struct Code<'a> {
     pub barriers: u32,
     /// Bytes of static shared memory (size of `.nv.shared.NAME`).
     pub shared_size: u64,
-    /// Bytes of local memory per thread: the frame of the section's function.
+    /// Bytes of local memory per thread: the frame of the section's function, and of what it calls as far as the linker
+    /// knew (`EIATTR_MIN_STACK_SIZE`).
     pub local_size: u64,
     /// Parameters by ordinal.
     pub params: Vec<Param>,
@@ -217,7 +218,7 @@ pub(crate) fn collect<'a>(elf: &Elf<'a>, abi: Abi) -> Result<Vec<Code<'a>>, Cubi
         code.is_entry = code.functions.iter().any(|f| f.is_entry);
         if let Some(f) = code.function().copied() {
             code.registers = f.registers.or(code.registers);
-            code.local_size = u64::from(f.frame_size.unwrap_or(0));
+            code.local_size = u64::from(f.frame_size.max(f.min_stack).unwrap_or(0));
         }
         check_relocations(elf, code)?;
     }
