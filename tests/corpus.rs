@@ -33,11 +33,7 @@ fn every_kernel_comes_back_byte_identical() {
     let (mut kernels, mut instructions, mut empty) = (0, 0, 0);
     for file in family() {
         let bytes = std::fs::read(&file).unwrap();
-        let code: usize = elf_sections(&bytes)
-            .iter()
-            .filter(|(n, _)| n.starts_with(".text."))
-            .map(|(_, &(_, size))| size / 16)
-            .sum();
+        let code = code_size(&bytes) / 16;
         let arch = format!("sm_{}", sm_of(&bytes));
         let (k, i) = roundtrip_lines(&succeed(&["roundtrip", arg(&file), "--arch", &arch]));
         assert_eq!(
@@ -259,11 +255,7 @@ fn the_listing_is_the_file() {
                 l.offset
             );
         }
-        let code: usize = sections
-            .iter()
-            .filter(|(n, _)| n.starts_with(".text."))
-            .map(|(_, &(_, size))| size / 16)
-            .sum();
+        let code = code_size(&bytes) / 16;
         assert_eq!(listed.len(), code, "{}", file.display());
     };
     check(&q4_k());

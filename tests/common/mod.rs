@@ -50,6 +50,11 @@ pub fn arg(p: &Path) -> &str {
     p.to_str().expect("paths of the checks are UTF-8")
 }
 
+/// The project's own cubin with one kernel a feature, for sm_87.
+pub fn features() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87/own_features.cubin")
+}
+
 /// The kernels that the project brings along: `tests/kernels/SM/*.cubin`.
 pub fn own_cubins(sm: &str) -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -122,6 +127,15 @@ pub fn elf_sections(file: &[u8]) -> BTreeMap<String, (usize, usize)> {
         }
     }
     out
+}
+
+/// Bytes of machine code in a cubin.
+pub fn code_size(file: &[u8]) -> usize {
+    elf_sections(file)
+        .iter()
+        .filter(|(name, _)| name.starts_with(".text."))
+        .map(|(_, &(_, size))| size)
+        .sum()
 }
 
 /// One instruction of nvdisasm's listing.

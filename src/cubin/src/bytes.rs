@@ -13,6 +13,10 @@ pub(crate) fn slice(bytes: &[u8], offset: u64, size: u64, place: impl FnOnce() -
             have,
         });
     }
+    // Nothing lies anywhere, even past the end.
+    if size == 0 {
+        return Ok(&[]);
+    }
     // Both fit into the slice's length, hence into usize.
     Ok(&bytes[offset as usize..(offset + size) as usize])
 }
@@ -65,3 +69,18 @@ pub(crate) fn name_at(
 
 /// The longest symbol or section name that is accepted, in bytes. C++ templates reach about ten thousand.
 pub(crate) const MAX_NAME: usize = 1 << 18;
+
+#[cfg(test)]
+mod tests {
+    use super::slice;
+
+    #[test]
+    fn an_empty_slice_may_lie_past_the_end() {
+        let read = |offset, size| slice(&[1, 2], offset, size, || "here".to_owned()).map(<[u8]>::len).ok();
+        assert_eq!([read(2, 0), read(3, 0), read(u64::MAX, 0)], [Some(0); 3]);
+        assert_eq!(
+            [read(0, 2), read(1, 2), read(3, 1), read(u64::MAX, u64::MAX)],
+            [Some(2), None, None, None]
+        );
+    }
+}
