@@ -5,7 +5,7 @@ use crate::CubinError;
 /// `bytes[offset..offset + size]`, or an error that names `place`. `base` is what to add to an offset that is reported.
 pub(crate) fn slice(bytes: &[u8], offset: u64, size: u64, place: impl FnOnce() -> String) -> Result<&[u8], CubinError> {
     let have = (bytes.len() as u64).saturating_sub(offset);
-    if size > have {
+    if size > have || offset > bytes.len() as u64 {
         return Err(CubinError::Truncated {
             place: place(),
             offset,

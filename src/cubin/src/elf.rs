@@ -178,7 +178,7 @@ impl Symbol<'_> {
 pub struct Relocation {
     /// Byte offset in the section that is relocated.
     pub offset: u64,
-    /// `R_CUDA_...` number, 2 is `R_CUDA_64`.
+    /// `R_CUDA_...` number, see [`crate::reloc::name`].
     pub kind: u32,
     /// Index in the symbol table.
     pub symbol: u32,

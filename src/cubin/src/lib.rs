@@ -21,6 +21,7 @@ pub mod nvinfo;
 mod params;
 mod patch;
 mod rebuild;
+pub mod reloc;
 mod target;
 
 pub use code::Code;
