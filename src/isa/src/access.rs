@@ -1,0 +1,127 @@
+//! Which registers an instruction touches.
+
+use crate::field::{Dir, Field, OperandIx, RegFile};
+use crate::semantics::Implicit;
+use crate::tables::FormData;
+use crate::{Inst, Isa};
+
+/// One register operand of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Index into the form's fields; `None` for a register that no field names (`semantics.tsv`).
+    pub field: Option<u8>,
+    /// Register file.
+    pub file: RegFile,
+    /// What is done with it; `None` if it is only named.
+    pub dir: Dir,
+    /// The first register.
+    pub reg: u8,
+    /// Consecutive registers: 32-bit ones, or predicates. 0 if it is only named.
+    pub width: u8,
+    /// The operand.
+    pub operand: OperandIx,
+    /// Whether the text shows it.
+    pub printed: bool,
+    /// `RZ`, `URZ`, `PT` or `UPT`: reads as a constant, ignores writes.
+    pub is_zero: bool,
+}
+
+/// Iterates over the accesses of one instruction.
+struct Accesses<'a> {
+    isa: &'a Isa,
+    inst: Inst,
+    fields: &'a [Field],
+    next: usize,
+    hidden: u8,
+    implicit: &'a [Implicit],
+    /// Next register of the first implicit range.
+    at: u8,
+}
+
+impl Isa {
+    /// Registers that the instruction names or touches: the guard, then fields in operand order, hidden ones, and last the implicit
+    /// ones of `semantics.tsv`, one register at a time.
+    pub fn accesses(&self, i: Inst) -> impl Iterator<Item = Access> + '_ {
+        let form = self.data(i.form);
+        let implicit: &[Implicit] = match form {
+            Some(_) => &self.semantics(i).implicit,
+            None => &[],
+        };
+        Accesses {
+            isa: self,
+            inst: i,
+            fields: form.map_or(&[], |f: &FormData| &f.fields),
+            next: 0,
+            hidden: 0,
+            implicit,
+            at: implicit.first().map_or(0, |r| r.first),
+        }
+    }
+
+    /// The access of one field, if it is a register that plays a part in this word.
+    pub fn access(&self, i: Inst, field: usize) -> Option<Access> {
+        let f = self.data(i.form)?.fields.get(field)?;
+        let file = f.kind.file()?;
+        let printed = match f.operand {
+            OperandIx::Guard => true,
+            OperandIx::Hidden(_) => false,
+            OperandIx::Printed(n) => {
+                let view = self.operand(i, usize::from(n))?;
+                let shown = view.data().1.has(f.hole);
+                if f.printed_only && !shown {
+                    return None;
+                }
+                shown && !view.is_elided()
+            }
+        };
+        let (dir, width) = f.access_in(i.word);
+        let reg = f.get(i.word) as u8;
+        let is_zero = self.is_zero(file, reg);
+        Some(Access {
+            field: Some(field as u8),
+            file,
+            dir,
+            reg,
+            width: if dir == Dir::None { 0 } else { width },
+            operand: f.operand,
+            printed: printed && !(f.operand == OperandIx::Guard && is_zero && i.word.bits(15, 15) == 0),
+            is_zero,
+        })
+    }
+}
+
+impl Iterator for Accesses<'_> {
+    type Item = Access;
+
+    fn next(&mut self) -> Option<Access> {
+        while self.next < self.fields.len() {
+            let field = self.next;
+            self.next += 1;
+            if let OperandIx::Hidden(n) = self.fields[field].operand {
+                self.hidden = n + 1;
+            }
+            if let Some(access) = self.isa.access(self.inst, field) {
+                return Some(access);
+            }
+        }
+        let (range, rest) = self.implicit.split_first()?;
+        let access = Access {
+            field: None,
+            file: range.file,
+            dir: range.dir,
+            reg: self.at,
+            width: 1,
+            operand: OperandIx::Hidden(self.hidden),
+            printed: false,
+            is_zero: false,
+        };
+        self.hidden = self.hidden.saturating_add(1);
+        if self.at >= range.last {
+            self.implicit = rest;
+            self.at = rest.first().map_or(0, |r| r.first);
+        } else {
+            self.at += 1;
+        }
+        Some(access)
+    }
+}

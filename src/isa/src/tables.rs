@@ -1,0 +1,433 @@
+//! One target's tables in memory, built once from the blob: dense and indexed, so that nothing is searched or allocated per word.
+
+use std::collections::HashMap;
+
+use crate::alias::Alias;
+use crate::blob::{self, Reader, Section};
+use crate::field::{Bits, Dir, Field, FieldKind, Map, OperandIx, RegFile, Widths};
+use crate::semantics::Semantics;
+use crate::shape::Shape;
+
+/// Marks a selector value that has no row.
+const ILLEGAL: u16 = u16::MAX;
+
+/// Bits that choose a shape or the text of a modifier slot.
+pub(crate) struct Selector {
+    pub(crate) bits: Bits,
+    /// Text or shape number for each value.
+    dense: Box<[u16]>,
+}
+
+impl Selector {
+    /// The item chosen by `w`.
+    #[inline]
+    pub(crate) fn get(&self, w: crate::Word) -> Option<usize> {
+        match self.dense.get(self.bits.get(w) as usize) {
+            Some(&ILLEGAL) | None => None,
+            Some(&item) => Some(usize::from(item)),
+        }
+    }
+
+    /// Legal values with their items.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        let legal = |(v, &item): (usize, &u16)| (item != ILLEGAL).then_some((v as u64, usize::from(item)));
+        self.dense.iter().enumerate().filter_map(legal)
+    }
+}
+
+/// A test that a selector's value has a row; only for selectors where some values have none.
+pub(crate) struct Check {
+    /// (word shift, mask, result shift), least significant chunk first; two are enough for nearly all.
+    chunks: [(u8, u16, u8); 2],
+    /// Bitmap for up to 6 bits; otherwise 0 and `wide` holds it.
+    small: u64,
+    wide: Option<Box<Wide>>,
+}
+
+/// The rare case: more than two chunks or more than 6 bits.
+struct Wide {
+    bits: Bits,
+    bitmap: Box<[u64]>,
+}
+
+impl Check {
+    fn new(selector: &Selector) -> Option<Self> {
+        if selector.dense.iter().all(|&v| v != ILLEGAL) {
+            return None;
+        }
+        let mut bitmap = vec![0u64; selector.dense.len().div_ceil(64)];
+        for (value, _) in selector.rows() {
+            bitmap[value as usize / 64] |= 1 << (value % 64);
+        }
+        let list = selector.bits.chunks();
+        let mut chunks = [(0, 0, 0); 2];
+        if list.len() > 2 || bitmap.len() > 1 {
+            let wide = Wide {
+                bits: selector.bits.clone(),
+                bitmap: bitmap.into(),
+            };
+            return Some(Self {
+                chunks,
+                small: 0,
+                wide: Some(Box::new(wide)),
+            });
+        }
+        let mut at = 0;
+        for (slot, &(low, len)) in chunks.iter_mut().zip(list) {
+            *slot = (low, (1u16 << len) - 1, at);
+            at += len;
+        }
+        Some(Self {
+            chunks,
+            small: bitmap[0],
+            wide: None,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn passes(&self, w: u128) -> bool {
+        match &self.wide {
+            None => {
+                let [(s0, m0, a0), (s1, m1, a1)] = self.chunks;
+                let value = ((w >> s0) as u64 & u64::from(m0)) << a0 | ((w >> s1) as u64 & u64::from(m1)) << a1;
+                self.small >> value & 1 == 1
+            }
+            Some(wide) => {
+                let value = wide.bits.get(crate::Word(w)) as usize;
+                wide.bitmap.get(value / 64).is_some_and(|b| b >> (value % 64) & 1 == 1)
+            }
+        }
+    }
+}
+
+/// One operand of a form.
+pub(crate) struct OperandData {
+    pub(crate) selector: u32,
+    /// Hole (kind, ordinal) -> field number.
+    pub(crate) holes: Box<[((u8, u8), u8)]>,
+}
+
+impl OperandData {
+    #[inline]
+    pub(crate) fn field(&self, hole: (u8, u8)) -> Option<usize> {
+        self.holes.iter().find(|h| h.0 == hole).map(|h| usize::from(h.1))
+    }
+}
+
+/// One instruction form.
+pub(crate) struct FormData {
+    pub(crate) name: &'static str,
+    pub(crate) mnemonic: &'static str,
+    pub(crate) opcode: u16,
+    pub(crate) guard: Option<RegFile>,
+    pub(crate) filler: u128,
+    pub(crate) wbar: bool,
+    pub(crate) rbar: bool,
+    pub(crate) space: bool,
+    pub(crate) reuse: Box<[(u8, u8)]>,
+    pub(crate) operands: Box<[OperandData]>,
+    pub(crate) modifiers: Box<[u32]>,
+    pub(crate) fields: Box<[Field]>,
+    pub(crate) checks: Box<[Check]>,
+    /// Union of the match masks, selector bits, and the guard's negation: what makes the word this instruction.
+    pub(crate) fixed: u128,
+    /// Row numbers, most tokens first; the last one is the default.
+    pub(crate) semantics: Box<[u16]>,
+    pub(crate) aliases: Box<[u16]>,
+}
+
+/// A row of the decode index.
+#[derive(Clone, Copy)]
+pub(crate) struct MatchRow {
+    pub(crate) mask: u128,
+    pub(crate) value: u128,
+    pub(crate) form: u16,
+}
+
+/// Everything about one family.
+pub(crate) struct Tables {
+    pub(crate) forms: Vec<FormData>,
+    pub(crate) selectors: Vec<Selector>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) texts: Vec<&'static str>,
+    pub(crate) rows: Vec<MatchRow>,
+    /// Opcode bits 11:0 and bit 91 -> range of `rows`.
+    pub(crate) buckets: Vec<(u16, u16)>,
+    pub(crate) semantics: Vec<Semantics>,
+    pub(crate) aliases: Vec<Alias>,
+    pub(crate) by_name: HashMap<&'static str, u16>,
+}
+
+/// Bit 91 extends the opcode.
+pub(crate) const BUCKETS: usize = 1 << 13;
+
+/// The bucket of a word.
+#[inline]
+pub(crate) fn bucket(w: u128) -> usize {
+    (w as usize & 0xfff) | ((w >> 91) as usize & 1) << 12
+}
+
+/// Numbers blob strings (or shapes) locally as they are met.
+struct Interned<T> {
+    items: Vec<T>,
+    index: HashMap<usize, u16>,
+    make: fn(usize) -> T,
+}
+
+impl<T> Interned<T> {
+    fn new(make: fn(usize) -> T) -> Self {
+        Self {
+            items: vec![],
+            index: HashMap::new(),
+            make,
+        }
+    }
+
+    fn get(&mut self, id: usize) -> u16 {
+        if let Some(&n) = self.index.get(&id) {
+            return n;
+        }
+        let n = self.items.len() as u16;
+        self.items.push((self.make)(id));
+        self.index.insert(id, n);
+        n
+    }
+}
+
+struct Loader {
+    selectors: Vec<Selector>,
+    shape_selectors: HashMap<usize, u32>,
+    text_selectors: HashMap<usize, u32>,
+    shapes: Interned<Shape>,
+    texts: Interned<&'static str>,
+    semantics: Vec<Semantics>,
+    aliases: Vec<Alias>,
+}
+
+impl Tables {
+    /// Reads the family with that number.
+    pub(crate) fn load(family: usize) -> Self {
+        let mut loader = Loader {
+            selectors: vec![],
+            shape_selectors: HashMap::new(),
+            text_selectors: HashMap::new(),
+            shapes: Interned::new(|id| Shape::parse(blob::string(id))),
+            texts: Interned::new(blob::string),
+            semantics: (0..blob::count(Section::Semantics))
+                .map(|i| Semantics::read(blob::record(Section::Semantics, i)))
+                .collect(),
+            aliases: (0..blob::count(Section::Aliases))
+                .map(|i| Alias::read(blob::record(Section::Aliases, i)))
+                .collect(),
+        };
+        loader.semantics.push(Semantics::opaque());
+        let mut forms = Vec::new();
+        let mut rows: Vec<MatchRow> = Vec::new();
+        for id in blob::record(Section::Families, family).list(|r| r.size()) {
+            let number = forms.len() as u16;
+            forms.push(loader.form(blob::record(Section::Forms, id), number, &mut rows));
+        }
+        rows.sort_by_key(|r| std::cmp::Reverse(r.mask.count_ones()));
+        let mut indexed = Vec::with_capacity(rows.len());
+        let mut lists: Vec<Vec<MatchRow>> = (0..BUCKETS).map(|_| vec![]).collect();
+        for row in &rows {
+            let first = bucket(row.value);
+            lists[first].push(*row);
+            if row.mask >> 91 & 1 == 0 {
+                lists[first ^ 1 << 12].push(*row);
+            }
+        }
+        let buckets = lists
+            .iter()
+            .map(|list| {
+                let start = indexed.len() as u16;
+                indexed.extend_from_slice(list);
+                (start, list.len() as u16)
+            })
+            .collect();
+        let by_name = forms.iter().enumerate().map(|(i, f)| (f.name, i as u16)).collect();
+        Self {
+            forms,
+            selectors: loader.selectors,
+            shapes: loader.shapes.items,
+            texts: loader.texts.items,
+            rows: indexed,
+            buckets,
+            semantics: loader.semantics,
+            aliases: loader.aliases,
+            by_name,
+        }
+    }
+}
+
+impl Loader {
+    fn selector(&mut self, id: usize, shapes: bool) -> u32 {
+        let known = if shapes {
+            &self.shape_selectors
+        } else {
+            &self.text_selectors
+        };
+        if let Some(&n) = known.get(&id) {
+            return n;
+        }
+        let mut r = blob::record(Section::Selectors, id);
+        let bits = r.bits();
+        let mut dense = vec![ILLEGAL; 1 << bits.width().min(16)];
+        let mut value = 0;
+        for _ in 0..r.size() {
+            value += r.size();
+            let item = r.size();
+            let item = if shapes {
+                self.shapes.get(item)
+            } else {
+                self.texts.get(item)
+            };
+            if let Some(slot) = dense.get_mut(value) {
+                *slot = item;
+            }
+        }
+        let n = self.selectors.len() as u32;
+        self.selectors.push(Selector {
+            bits,
+            dense: dense.into(),
+        });
+        let known = if shapes {
+            &mut self.shape_selectors
+        } else {
+            &mut self.text_selectors
+        };
+        known.insert(id, n);
+        n
+    }
+
+    fn form(&mut self, mut r: Reader, number: u16, rows: &mut Vec<MatchRow>) -> FormData {
+        let (name, mnemonic, opcode) = (r.string(), r.string(), r.size() as u16);
+        let guard = [None, Some(RegFile::P), Some(RegFile::UP)][usize::from(r.u8().min(2))];
+        let filler = r.word();
+        let flags = r.u8();
+        let reuse = r.list(|r| (r.u8(), r.u8()));
+        let mut fixed = u128::from(guard.is_some()) << 15;
+        for (mask, value) in r.list(|r| (r.u128(), r.u128())) {
+            fixed |= mask;
+            rows.push(MatchRow {
+                mask,
+                value,
+                form: number,
+            });
+        }
+        let shape_selectors: Vec<u32> = r
+            .list(|r| r.size())
+            .into_iter()
+            .map(|id| self.selector(id, true))
+            .collect();
+        let modifiers: Vec<u32> = r
+            .list(|r| r.size())
+            .into_iter()
+            .map(|id| self.selector(id, false))
+            .collect();
+        let fields: Vec<Field> = r.list(|r| read_field(blob::record(Section::Fields, r.size())));
+        let used = || {
+            shape_selectors
+                .iter()
+                .chain(&modifiers)
+                .map(|&s| &self.selectors[s as usize])
+        };
+        fixed |= used().fold(0, |m, s| m | s.bits.mask());
+        let checks = used().filter_map(Check::new).collect();
+        let operands = shape_selectors
+            .iter()
+            .enumerate()
+            .map(|(n, &selector)| OperandData {
+                selector,
+                holes: fields
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, f)| f.operand == OperandIx::Printed(n as u8))
+                    .map(|(i, f)| (f.hole, i as u8))
+                    .collect(),
+            })
+            .collect();
+        let numbers =
+            |hit: &dyn Fn(usize) -> bool, n: usize| (0..n).filter(|&i| hit(i)).map(|i| i as u16).collect::<Vec<_>>();
+        let opaque = self.semantics.len() - 1;
+        let mut semantics = numbers(&|i| self.semantics[i].mnemonic == mnemonic, opaque);
+        if semantics
+            .last()
+            .is_none_or(|&i| !self.semantics[usize::from(i)].tokens.is_empty())
+        {
+            semantics.push(opaque as u16);
+        }
+        let aliases = numbers(
+            &|i| self.aliases[i].fits(mnemonic, shape_selectors.len()),
+            self.aliases.len(),
+        );
+        FormData {
+            name,
+            mnemonic,
+            opcode,
+            guard,
+            filler,
+            wbar: flags & 1 != 0,
+            rbar: flags & 2 != 0,
+            space: flags & 4 != 0,
+            reuse: reuse.into(),
+            operands,
+            modifiers: modifiers.into(),
+            fields: fields.into(),
+            checks,
+            fixed,
+            semantics: semantics.into(),
+            aliases: aliases.into(),
+        }
+    }
+}
+
+fn read_field(mut r: Reader) -> Field {
+    let name = r.string();
+    let (tag, operand) = (r.u8(), r.u8());
+    let operand = match tag {
+        0 => OperandIx::Guard,
+        1 => OperandIx::Printed(operand),
+        _ => OperandIx::Hidden(operand),
+    };
+    let hole = (r.u8(), r.u8());
+    let kind = FieldKind::from_code(r.u8());
+    let kinds = r.list(|r| (r.bits(), r.u64(), FieldKind::from_code(r.u8()))).into();
+    let bits = r.bits();
+    let map = if r.flag() {
+        let weights = r.list(|r| r.signed()).into();
+        Map::Weights(weights, r.signed())
+    } else {
+        let flags = r.u8();
+        Map::Linear {
+            invert: flags & 1 != 0,
+            signed: flags & 2 != 0,
+            scale: r.signed(),
+            offset: r.signed(),
+        }
+    };
+    let elide = r.list(|r| r.signed()).into();
+    let access = Dir::from_code(r.u8());
+    let width = r.u8();
+    let printed_only = r.flag();
+    let widths = r
+        .list(|r| Widths {
+            bits: r.bits(),
+            rows: r.list(|r| (r.u64(), Dir::from_code(r.u8()), r.u8())).into(),
+        })
+        .into();
+    Field {
+        name,
+        operand,
+        kind,
+        bits,
+        map,
+        elide,
+        access,
+        width,
+        printed_only,
+        hole,
+        kinds,
+        widths,
+    }
+}
