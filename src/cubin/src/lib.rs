@@ -17,6 +17,7 @@ pub mod elf;
 mod error;
 pub mod fatbin;
 pub mod image;
+mod lz4;
 pub mod nvinfo;
 mod params;
 mod patch;

@@ -208,7 +208,7 @@ fn fill_entry(out: &mut [u8], entry: &Entry, image: &[u8], place: &str) -> Resul
     for compression in encodings {
         let data = match compression {
             Compression::Stored => image.to_vec(),
-            Compression::Lz4 => lz4_flex::block::compress(image),
+            Compression::Lz4 => crate::lz4::compress(image),
             Compression::Zstd => ruzstd::encoding::compress_to_vec(image, ruzstd::encoding::CompressionLevel::Fastest),
         };
         smallest = smallest.min(data.len() as u64);
