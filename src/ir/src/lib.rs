@@ -1,1 +1,34 @@
-//! sass2mlir: the `ir` room.
+//! One kernel: control-flow graph, SSA, text without LLVM, lowering to code, edits.
+//!
+//! [`lift`] makes a [`Kernel`] from the code of a `.text` section, [`print_module`] and [`parse_module`] write and read the text of
+//! lit/GRAMMAR.md, [`lower`] makes code again. What nobody edited comes back byte for byte.
+
+mod calls;
+mod cfg;
+mod check;
+mod describe;
+mod edit;
+mod graph;
+mod kernel;
+mod layout;
+mod lex;
+mod lift;
+mod lower;
+mod parse;
+mod pin;
+mod print;
+mod shape;
+mod source;
+mod ssa;
+mod syntax;
+
+pub use edit::{Change, Changes, Edit, EditError, EditList};
+pub use kernel::{Block, BlockId, Def, Kernel, Op, OpAccess, OpId, OpKind, Use, Uses, ValueId};
+pub use layout::{Flow, Layout, Slot};
+pub use lex::ParseError;
+pub use lift::{LiftError, lift};
+pub use lower::{LowerError, lower};
+pub use parse::parse_module;
+pub use pin::Pin;
+pub use print::{print_module, print_module_into};
+pub use source::Source;

@@ -1,0 +1,291 @@
+//! Makes a layout: asks isa everything about one instruction that does not depend on its register numbers and immediates.
+
+use isa::{Access, Dir, Field, FieldKind, Inst, Isa, OperandIx, RegFile, Target, Terminator, Word};
+
+use crate::layout::{Flow, Imm, Layout, Seg, Slot};
+use crate::pin::{file_type, zero_number};
+use crate::shape::{self, Part, Piece};
+
+/// The layout of an instruction; `None` if its register fields are not of the kind that layouts can describe (then the word is opaque).
+pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> {
+    let form = isa.form(inst.form)?;
+    let fields = form.fields();
+    let mut slots = Vec::new();
+    let mut implied = Vec::new();
+    for access in isa.accesses(inst) {
+        match access.field {
+            Some(f) => slots.push(field_slot(target, f, fields.get(f as usize)?, access.dir, access.width)?),
+            None => implied.push(implied_slot(target, &access)),
+        }
+    }
+    for (f, field) in fields.iter().enumerate() {
+        // Registers that this instruction names and does not touch.
+        if field.kind.file().is_some() && !slots.iter().any(|s: &Slot| s.field == Some(f as u8)) {
+            slots.push(field_slot(target, u8::try_from(f).ok()?, field, Dir::None, 1)?);
+        }
+    }
+    slots.append(&mut implied);
+    let touched = |s: &&Slot| s.reads() || s.writes();
+    let register_mask = slots.iter().filter(touched).fold(0, |m, s| m | s.bits());
+    let semantics = isa.semantics(inst);
+    let flow = match semantics.terminator {
+        Terminator::None | Terminator::Trap => Flow::None,
+        Terminator::Branch => Flow::Branch,
+        Terminator::BranchIndirect => Flow::Indirect,
+        Terminator::Exit | Terminator::Kill => Flow::Exit,
+        Terminator::Return => Flow::Return,
+        Terminator::Call => Flow::Call,
+    };
+    let mut name = format!("sass.{}_0x{:03x}", form.mnemonic(), form.opcode());
+    let mut no_increment = false;
+    let mut quoted = Vec::new();
+    for token in isa.modifiers(inst) {
+        no_increment |= token == "NOINC";
+        let lexes = token.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_') && !token.is_empty();
+        if lexes && quoted.is_empty() {
+            name.push('.');
+            name.push_str(token);
+        } else {
+            quoted.push(shape::quote(token));
+        }
+    }
+    if !quoted.is_empty() {
+        name.push_str(&format!(" mods({})", quoted.join(", ")));
+    }
+    let mut layout = Layout {
+        form: inst.form,
+        name,
+        nop: form.mnemonic() == "NOP",
+        flow,
+        has_label: false,
+        no_increment,
+        register_mask,
+        rel_field: None,
+        read_count: 0,
+        segs: Vec::new(),
+        literals: String::new(),
+        imms: Vec::new(),
+        operand_types: String::new(),
+        slots,
+    };
+    write_text(isa, inst, fields, &mut layout)?;
+    Some(layout)
+}
+
+/// Position of the slot of a field.
+fn slot_of(slots: &[Slot], field: usize) -> Option<usize> {
+    slots.iter().position(|s| s.field == Some(field as u8))
+}
+
+/// First operand index of every slot.
+fn operand_indices(slots: &[Slot]) -> (Vec<u16>, u16) {
+    let mut at = 0u16;
+    let starts = slots
+        .iter()
+        .map(|s| {
+            let start = at;
+            at += if s.reads() { s.width as u16 } else { 0 };
+            start
+        })
+        .collect();
+    (starts, at)
+}
+
+struct Writer {
+    segs: Vec<Seg>,
+    literals: String,
+    types: Vec<&'static str>,
+    imms: Vec<Imm>,
+}
+
+impl Writer {
+    fn lit(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let start = self.literals.len() as u32;
+        self.literals.push_str(text);
+        let end = self.literals.len() as u32;
+        match self.segs.last_mut() {
+            Some(Seg::Lit(_, last)) if *last == start => *last = end,
+            _ => self.segs.push(Seg::Lit(start, end)),
+        }
+    }
+
+    fn values(&mut self, slot: &Slot, first: u16) {
+        self.segs.push(Seg::Values { first, count: slot.width as u16 });
+        self.types.extend(std::iter::repeat_n(file_type(slot.file), slot.width as usize));
+    }
+
+    fn imm(&mut self, imm: Imm) -> u16 {
+        self.imms.push(imm);
+        self.imms.len() as u16 - 1
+    }
+}
+
+fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> Option<()> {
+    let (starts, read_count) = operand_indices(&layout.slots);
+    layout.read_count = read_count;
+    let mut out = Writer { segs: Vec::new(), literals: String::new(), types: Vec::new(), imms: Vec::new() };
+    if layout.has_guard() {
+        out.segs.push(Seg::Guard);
+    }
+    let mut first = true;
+    let mut label = None;
+    for n in 0..isa.operand_count(inst) {
+        let pieces: Vec<Piece<'_>> = isa.operand(inst, n)?.pieces().map(Piece::from).collect();
+        let rel = pieces.iter().find_map(|p| match p {
+            Piece::Hole(f) if fields[*f].kind == FieldKind::Rel => Some(*f),
+            _ => None,
+        });
+        let follows = !matches!(layout.flow, Flow::Indirect | Flow::Return);
+        if let Some(f) = rel.filter(|_| follows && pieces.len() == 1 && label.is_none()) {
+            label = Some(f);
+            continue;
+        }
+        let parts = shape::translate(pieces);
+        // An operand that is nothing but a destination is a result and not written again.
+        if let [Part::Hole { field, .. }] = parts[..] {
+            if slot_of(&layout.slots, field).is_some_and(|s| layout.slots[s].dir == Dir::Write) {
+                continue;
+            }
+        }
+        out.lit(if first { " " } else { ", " });
+        first = false;
+        let lone_number = matches!(parts[..], [Part::Hole { field, .. }] if slot_of(&layout.slots, field).is_none());
+        if lone_number {
+            out.types.push("!sass.imm");
+        }
+        for part in parts {
+            match part {
+                Part::Lit(text) => out.lit(&text),
+                Part::Hole { field, bracketed, negated } => match slot_of(&layout.slots, field) {
+                    Some(s) => {
+                        layout.slots[s].negated |= negated;
+                        let slot = &layout.slots[s];
+                        if slot.dir == Dir::None {
+                            out.segs.push(Seg::Named(s as u16));
+                        } else if slot.dir == Dir::Write {
+                            out.lit("_");
+                        } else {
+                            let braces = slot.width > 1 && !bracketed;
+                            out.lit(if braces { "{" } else { "" });
+                            out.values(slot, starts[s]);
+                            out.lit(if braces { "}" } else { "" });
+                        }
+                    }
+                    None => {
+                        let imm = number(fields.get(field)?, inst.word);
+                        let at = out.imm(imm);
+                        out.segs.push(Seg::Imm(at));
+                    }
+                },
+            }
+        }
+    }
+    if let Some(f) = label {
+        let imm = out.imm(number(&fields[f], inst.word));
+        out.segs.push(Seg::Label { first, imm });
+        layout.has_label = true;
+        layout.rel_field = u8::try_from(f).ok();
+    }
+    if layout.has_guard() && layout.slots.iter().any(|s| s.dir == Dir::Write) {
+        out.segs.push(Seg::Merge);
+    }
+    let hidden = |s: &Slot| matches!(s.operand, OperandIx::Hidden(_)) && s.reads() && s.field.is_some();
+    let descriptor = |s: &Slot| s.file == RegFile::UR && s.width == 2;
+    for (keyword, wanted) in [("desc", true), ("hidden", false)] {
+        let chosen = layout.slots.iter().enumerate().filter(|(_, s)| hidden(s) && descriptor(s) == wanted);
+        clause(&mut out, keyword, chosen, &starts);
+    }
+    clause(&mut out, "implicit", layout.slots.iter().enumerate().filter(|(_, s)| s.field.is_none() && s.reads()), &starts);
+    layout.operand_types = out.types.join(", ");
+    (layout.segs, layout.literals, layout.imms) = (out.segs, out.literals, out.imms);
+    Some(())
+}
+
+fn clause<'a>(out: &mut Writer, keyword: &str, slots: impl Iterator<Item = (usize, &'a Slot)>, starts: &[u16]) {
+    let mut open = false;
+    for (s, slot) in slots {
+        out.lit(if open { ", " } else { " " });
+        if !open {
+            out.lit(keyword);
+            out.lit("(");
+        }
+        open = true;
+        out.values(slot, starts[s]);
+    }
+    out.lit(if open { ")" } else { "" });
+}
+
+/// A register field, if its number is contiguous bits, straight or inverted, or a constant.
+fn field_slot(target: Target, index: u8, field: &Field, dir: Dir, width: u8) -> Option<Slot> {
+    let file = field.kind.file()?;
+    let mask = field.mask();
+    let lo = if mask == 0 { 0 } else { mask.trailing_zeros() as u8 };
+    let bits = u8::try_from(mask >> lo).ok()?;
+    let xor = u8::try_from(field.get(Word(0))).ok()?;
+    let fits = (0..8).filter(|k| bits >> k & 1 == 1).all(|k| {
+        let set = field.get(Word(1 << (lo + k)));
+        u8::try_from(set).is_ok_and(|v| v == xor ^ (1 << k))
+    });
+    let contiguous = bits as u16 & (bits as u16 + 1) == 0;
+    (fits && contiguous).then(|| Slot {
+        field: Some(index),
+        file,
+        dir,
+        width: width.max(1),
+        operand: field.operand,
+        negated: false,
+        zero: zero_number(target, file).map_or(256, u16::from),
+        lo,
+        mask: bits,
+        xor,
+    })
+}
+
+fn implied_slot(target: Target, access: &Access) -> Slot {
+    Slot {
+        field: None,
+        file: access.file,
+        dir: access.dir,
+        width: access.width.max(1),
+        operand: access.operand,
+        negated: false,
+        zero: zero_number(target, access.file).map_or(256, u16::from),
+        lo: 0,
+        mask: 0,
+        xor: access.reg,
+    }
+}
+
+/// How a number is written: padded to the width of its field where it is unsigned.
+fn number(field: &Field, word: Word) -> Imm {
+    let mask = field.mask();
+    let base = i128::from(field.get(Word(0)));
+    let weights: Vec<i128> = (0..128)
+        .filter(|b| mask >> b & 1 == 1)
+        .map(|b| i128::from(field.get(Word(1 << b))) - base)
+        .collect();
+    let float = field.kind_in(word).is_float();
+    let least: i128 = base + weights.iter().filter(|w| **w < 0).sum::<i128>();
+    let most: i128 = base + weights.iter().filter(|w| **w > 0).sum::<i128>();
+    let signed = !float && least < 0;
+    let digits = if signed { 1 } else { (128 - most.max(1).leading_zeros()).div_ceil(4).min(16) as u8 };
+    let bits = weights.len();
+    let lo = mask.trailing_zeros() as u8;
+    let unit = weights.first().copied().unwrap_or(0);
+    let plain = base == 0
+        && (1..=64).contains(&bits)
+        && mask >> lo == (u128::MAX >> (128 - bits))
+        && unit > 0
+        && (unit as u128).is_power_of_two()
+        && weights.iter().enumerate().all(|(k, w)| {
+            let magnitude = unit << k;
+            *w == if signed && k + 1 == bits { -magnitude } else { magnitude }
+        });
+    match plain {
+        true => Imm::Plain { lo, bits: bits as u8, signed, shift: unit.trailing_zeros() as u8, digits },
+        false => Imm::Field { field: Box::new(field.clone()), signed, digits },
+    }
+}

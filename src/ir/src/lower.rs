@@ -1,0 +1,236 @@
+//! From a kernel back to code.
+//!
+//! The registers of every word are cleared and written again from the pins of the operation's values, so the bytes come out right only
+//! if the values are. Nothing else in a word changes, but for code labels whose target moved.
+
+use isa::{Inst, Isa};
+
+use crate::check::{self, Disagreement};
+use crate::kernel::{Kernel, NONE, OpId, OpKind};
+use crate::layout::{Layout, Slot};
+use crate::pin::Pin;
+
+/// Why a kernel cannot be lowered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LowerError {
+    /// The build has no tables for the target.
+    #[error("{kernel}: {reason}")]
+    Tables {
+        /// Section name.
+        kernel: String,
+        /// What isa says.
+        reason: String,
+    },
+    /// An operation cannot be written as it is.
+    #[error("{kernel} at {offset:#x}: {reason}")]
+    Op {
+        /// Section name.
+        kernel: String,
+        /// Byte offset in the lowered code.
+        offset: u64,
+        /// The operation.
+        op: OpId,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// The bytes of a kernel, padding included.
+pub fn lower(kernel: &Kernel) -> Result<Vec<u8>, LowerError> {
+    let isa = Isa::for_target(kernel.target)
+        .map_err(|e| LowerError::Tables { kernel: kernel.name.clone(), reason: e.to_string() })?;
+    let refuse = |d: Disagreement| LowerError::Op {
+        kernel: kernel.name.clone(),
+        offset: kernel.op(d.op).offset(),
+        op: d.op,
+        reason: d.message,
+    };
+    check::pins_hold(kernel).map_err(refuse)?;
+    emit(kernel, isa).map_err(refuse)
+}
+
+fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
+    let offsets = check::block_offsets(kernel);
+    let labels = check::label_blocks(kernel)?;
+    let mut out = Vec::with_capacity(kernel.byte_size());
+    for b in 0..kernel.block_count() {
+        flows_on(kernel, b)?;
+        for i in kernel.block_start[b]..kernel.block_start[b + 1] {
+            let at = i as usize;
+            match kernel.kinds[at] {
+                OpKind::Inst => {}
+                OpKind::Opaque => {
+                    out.extend_from_slice(&kernel.words[at].to_le_bytes());
+                    continue;
+                }
+                _ => continue,
+            }
+            let layout = &kernel.layouts[kernel.op_layout[at] as usize];
+            let mut word = registers(kernel, layout, i)?;
+            if kernel.labels[at] != NONE {
+                let pc = out.len() as u64;
+                let inst = Inst { word, form: layout.form };
+                let target = check::label_target(kernel, OpId(i), b, &offsets, &labels)?;
+                if let Some(target) = target.filter(|t| isa.branch_target(inst, pc) != Some(*t)) {
+                    let relative = target as i64 - pc as i64 - 16;
+                    let moved = layout.rel_field.map(|f| isa.set_field(inst, f as usize, relative));
+                    word = match moved {
+                        Some(Ok(inst)) => inst.word,
+                        Some(Err(e)) => return Err(Disagreement { op: OpId(i), message: e.to_string() }),
+                        None => return Err(Disagreement { op: OpId(i), message: "it has no code label".into() }),
+                    };
+                }
+            }
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+    kernel.tail.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
+    Ok(out)
+}
+
+/// The word of an instruction with its registers written from the pins of its values.
+fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<isa::Word, Disagreement> {
+    let at = op as usize;
+    let original = kernel.words[at];
+    let operands = &kernel.operands[kernel.operand_start[at] as usize..kernel.operand_start[at + 1] as usize];
+    let mut reads = operands.iter().map(|v| kernel.pins[v.index()]);
+    let mut writes =
+        kernel.pins[kernel.result_start[at] as usize..kernel.result_start[at + 1] as usize].iter().copied();
+    let fail = |message: String| Err(Disagreement { op: OpId(op), message });
+    let mut word = isa::Word(original.0 & !layout.register_mask);
+    let guarded = guarded(layout, original, operands.first().map(|v| kernel.pin(*v)));
+    // What a guarded instruction writes, in order, to hold the merged values against.
+    let mut merged: [Option<Pin>; 16] = [None; 16];
+    let mut merges = 0;
+    for slot in &layout.slots {
+        if !slot.reads() && !slot.writes() {
+            continue;
+        }
+        let mut first = None;
+        if slot.reads() {
+            for k in 0..slot.width {
+                let Some(pin) = reads.next() else { return fail("it has too few operands".into()) };
+                if k == 0 {
+                    first = Some(pin);
+                } else if Some(pin) != first.and_then(|f| follow(slot, f, k)) {
+                    return fail(format!("a tuple needs consecutive registers, {pin} is out of line"));
+                }
+            }
+        }
+        if slot.writes() {
+            let tied = first;
+            // The constant register has no value: the word says that it is written.
+            let zero = slot.pin(original).is_zero();
+            for k in 0..slot.width {
+                let expected = first.and_then(|f| follow(slot, f, k));
+                if k == 0 && zero {
+                    first = Some(Pin::zero(slot.file));
+                }
+                if zero || expected.is_some_and(|p| p.is_zero()) {
+                    break;
+                }
+                let Some(pin) = writes.next() else { return fail("it has too few results".into()) };
+                if k == 0 && tied.is_none() {
+                    first = Some(pin);
+                } else if Some(pin) != expected {
+                    return fail(format!("a tuple needs consecutive registers, {pin} is out of line"));
+                }
+                if guarded && !slot.reads() {
+                    if let Some(m) = merged.get_mut(merges) {
+                        *m = Some(pin);
+                    }
+                    merges += 1;
+                }
+            }
+        }
+        let first = first.unwrap_or(Pin::zero(slot.file));
+        if first.file() != slot.file {
+            return fail(format!("{first} is not in the register file of the operand"));
+        }
+        word = match slot.encode(first).and_then(|n| slot.put(word, n)) {
+            Some(word) => word,
+            None => return fail(format!("{first} cannot be encoded in this operand")),
+        };
+    }
+    for pin in merged.iter().take(merges) {
+        if reads.next() != *pin {
+            return fail("a guarded write merges with a value that is in another register".into());
+        }
+    }
+    Ok(word)
+}
+
+/// The k-th register behind `first`.
+fn follow(slot: &Slot, first: Pin, k: u8) -> Option<Pin> {
+    let number = slot.encode(first)?;
+    slot.nth(number, k)
+}
+
+/// Control that goes on behind a block must go to the next one.
+fn flows_on(kernel: &Kernel, b: usize) -> Result<(), Disagreement> {
+    let Some(last) = kernel.block_start[b + 1].checked_sub(1).filter(|l| *l >= kernel.block_start[b]) else {
+        return Ok(());
+    };
+    let edges = &kernel.edges[kernel.edge_start[b] as usize..kernel.edge_start[b + 1] as usize];
+    let at = last as usize;
+    let falls = match kernel.kinds[at] {
+        OpKind::Fall => true,
+        OpKind::Inst => {
+            let layout = &kernel.layouts[kernel.op_layout[at] as usize];
+            let branch = kernel.labels[at] == crate::kernel::SUCCESSOR;
+            conditional(kernel, layout, at) && (!edges.is_empty() || branch) && b + 2 < kernel.block_start.len()
+        }
+        _ => false,
+    };
+    if falls && edges.last().map(|e| e.to.index()) != Some(b + 1) {
+        let message = "control goes on to the next block in the code, which is not its last successor".into();
+        return Err(Disagreement { op: OpId(last), message });
+    }
+    Ok(())
+}
+
+/// As [`Layout::is_guarded`], by the operand instead of the word.
+fn guarded(layout: &Layout, word: isa::Word, guard: Option<Pin>) -> bool {
+    layout.has_guard() && (layout.guard_negated(word) || !guard.is_some_and(|g| g.is_zero()))
+}
+
+/// As [`Layout::is_conditional`], by the operands instead of the word.
+fn conditional(kernel: &Kernel, layout: &Layout, op: usize) -> bool {
+    let operands = &kernel.operands[kernel.operand_start[op] as usize..kernel.operand_start[op + 1] as usize];
+    let mut pins = operands.iter().map(|v| kernel.pin(*v));
+    let reads = layout.slots.iter().filter(|s| s.reads());
+    let mut any = false;
+    for slot in reads {
+        let pin = pins.next();
+        for _ in 1..slot.width {
+            pins.next();
+        }
+        any |= match slot.operand {
+            isa::OperandIx::Guard => guarded(layout, kernel.words[op], pin),
+            _ => match slot.file {
+                isa::RegFile::P | isa::RegFile::UP => slot.negated || !pin.is_some_and(|p| p.is_zero()),
+                isa::RegFile::UR => layout.flow == crate::layout::Flow::Branch,
+                isa::RegFile::R | isa::RegFile::B => false,
+            },
+        };
+    }
+    any
+}
+
+impl Kernel {
+    /// Zeroes every register field whose register is a value of the kernel: what lowering writes there then comes from the values alone.
+    /// Only fields that name the constant register as a destination stay, for that is no value. Use it to prove a round trip; the text of
+    /// such a kernel means nothing.
+    pub fn clear_registers(&mut self) {
+        for at in 0..self.kinds.len() {
+            if self.kinds[at] != OpKind::Inst {
+                continue;
+            }
+            let layout = &self.layouts[self.op_layout[at] as usize];
+            let word = self.words[at];
+            let kept = |s: &&Slot| s.writes() && s.pin(word).is_zero();
+            let kept = layout.slots.iter().filter(kept).fold(0, |m, s| m | s.bits());
+            self.words[at] = isa::Word(word.0 & (!layout.register_mask | kept));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Physical registers as the intermediate representation names them.
+
+use std::fmt;
+
+use isa::RegFile;
+
+/// The register files, in the order that prints, numbers and sorts them.
+pub const FILES: [RegFile; 5] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP, RegFile::B];
+
+/// The position of a file in [`FILES`].
+pub fn file_index(file: RegFile) -> usize {
+    match file {
+        RegFile::R => 0,
+        RegFile::UR => 1,
+        RegFile::P => 2,
+        RegFile::UP => 3,
+        RegFile::B => 4,
+    }
+}
+
+/// The letters in front of a register number.
+pub fn file_letters(file: RegFile) -> &'static str {
+    match file {
+        RegFile::R => "R",
+        RegFile::UR => "UR",
+        RegFile::P => "P",
+        RegFile::UP => "UP",
+        RegFile::B => "B",
+    }
+}
+
+/// The MLIR type of a 32-bit register (or predicate, or barrier) of the file.
+pub fn file_type(file: RegFile) -> &'static str {
+    match file {
+        RegFile::R => "!sass.reg",
+        RegFile::UR => "!sass.ureg",
+        RegFile::P => "!sass.pred",
+        RegFile::UP => "!sass.upred",
+        RegFile::B => "!sass.barrier",
+    }
+}
+
+/// The number that names the constant register of the file (`RZ`, `URZ`, `PT`, `UPT`): `None` for `B`, which has none.
+pub fn zero_number(target: isa::Target, file: RegFile) -> Option<u8> {
+    match file {
+        RegFile::R => Some(255),
+        RegFile::UR if target.number() >= 100 => Some(255),
+        RegFile::UR => Some(63),
+        RegFile::P | RegFile::UP => Some(7),
+        RegFile::B => None,
+    }
+}
+
+/// A physical 32-bit register, a predicate, a convergence barrier, or the constant register of a file.
+///
+/// Bits 7:0 are the number, 10:8 the file, bit 11 marks the constant register (its number is then 0 here, because the number that
+/// names it depends on the target).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pin(u16);
+
+impl Pin {
+    /// How many different values [`Pin::index`] has.
+    pub const COUNT: usize = 5 * 256;
+
+    /// Register `number` of `file`. The constant register is [`Pin::zero`].
+    pub fn new(file: RegFile, number: u8) -> Pin {
+        Pin((file_index(file) as u16) << 8 | number as u16)
+    }
+
+    /// `RZ`, `URZ`, `PT` or `UPT`.
+    pub fn zero(file: RegFile) -> Pin {
+        Pin((file_index(file) as u16) << 8 | 0x800)
+    }
+
+    /// The file it is in.
+    pub fn file(self) -> RegFile {
+        FILES[((self.0 >> 8) & 7) as usize]
+    }
+
+    /// The register's number, 0 for the constant register.
+    pub fn number(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// True for `RZ`, `URZ`, `PT`, `UPT`.
+    pub fn is_zero(self) -> bool {
+        self.0 & 0x800 != 0
+    }
+
+    /// A dense number below [`Pin::COUNT`]; not meaningful for the constant registers.
+    pub fn index(self) -> usize {
+        (self.0 & 0x7ff) as usize
+    }
+
+    /// The inverse of [`Pin::index`].
+    pub fn from_index(index: usize) -> Pin {
+        debug_assert!(index < Pin::COUNT);
+        Pin(index as u16)
+    }
+
+    /// Reads `R4`, `UR63`, `PT`, ...
+    pub fn parse(text: &str) -> Option<Pin> {
+        let digits = text.find(|c: char| c.is_ascii_digit());
+        let Some(at) = digits else {
+            return match text {
+                "RZ" => Some(Pin::zero(RegFile::R)),
+                "URZ" => Some(Pin::zero(RegFile::UR)),
+                "PT" => Some(Pin::zero(RegFile::P)),
+                "UPT" => Some(Pin::zero(RegFile::UP)),
+                _ => None,
+            };
+        };
+        let file = FILES.into_iter().find(|f| file_letters(*f) == &text[..at])?;
+        let number = &text[at..];
+        if number.len() > 1 && number.starts_with('0') {
+            return None;
+        }
+        Some(Pin::new(file, number.parse().ok()?))
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file();
+        match (self.is_zero(), file) {
+            (true, RegFile::P | RegFile::UP) => write!(f, "{}T", file_letters(file)),
+            (true, _) => write!(f, "{}Z", file_letters(file)),
+            (false, _) => write!(f, "{}{}", file_letters(file), self.number()),
+        }
+    }
+}
+
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
