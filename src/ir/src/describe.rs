@@ -175,7 +175,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
                         }
                     }
                     None => {
-                        let imm = number(fields.get(field)?, inst.word);
+                        let imm = number(fields.get(field)?, inst.word, lone_number);
                         let at = out.imm(imm);
                         out.segs.push(Seg::Imm(at));
                     }
@@ -184,7 +184,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
         }
     }
     if let Some(f) = label {
-        let imm = out.imm(number(&fields[f], inst.word));
+        let imm = out.imm(number(&fields[f], inst.word, false));
         out.segs.push(Seg::Label { first, imm });
         layout.has_label = true;
         layout.rel_field = u8::try_from(f).ok();
@@ -259,8 +259,8 @@ fn implied_slot(target: Target, access: &Access) -> Slot {
     }
 }
 
-/// How a number is written: padded to the width of its field where it is unsigned.
-fn number(field: &Field, word: Word) -> Imm {
+/// How a number is written: an operand of its own is padded to the width of its field where it is unsigned.
+fn number(field: &Field, word: Word, pad: bool) -> Imm {
     let mask = field.mask();
     let base = i128::from(field.get(Word(0)));
     let weights: Vec<i128> = (0..128)
@@ -271,7 +271,7 @@ fn number(field: &Field, word: Word) -> Imm {
     let least: i128 = base + weights.iter().filter(|w| **w < 0).sum::<i128>();
     let most: i128 = base + weights.iter().filter(|w| **w > 0).sum::<i128>();
     let signed = !float && least < 0;
-    let digits = if signed { 1 } else { (128 - most.max(1).leading_zeros()).div_ceil(4).min(16) as u8 };
+    let digits = if signed || !(pad || float) { 1 } else { (128 - most.max(1).leading_zeros()).div_ceil(4).min(16) as u8 };
     let bits = weights.len();
     let lo = mask.trailing_zeros() as u8;
     let unit = weights.first().copied().unwrap_or(0);
