@@ -91,7 +91,13 @@ fn file(path: &Path, wanted: Option<&str>) -> Sum {
     sum
 }
 
-fn kernel(isa: &'static isa::Isa, target: isa::Target, code: &cubin::Code<'_>, wanted: Option<&str>, sum: &mut Sum) -> Result<(), String> {
+fn kernel(
+    isa: &'static isa::Isa,
+    target: isa::Target,
+    code: &cubin::Code<'_>,
+    wanted: Option<&str>,
+    sum: &mut Sum,
+) -> Result<(), String> {
     let t0 = Instant::now();
     let lifted = ir::lift(isa, &ir::Source::from_code(target, code)).map_err(|e| format!("lift: {e}"))?;
     sum.instructions += lifted.byte_size() / 16;

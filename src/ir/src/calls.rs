@@ -90,14 +90,19 @@ impl Summaries {
         }
         let all = summaries.add(everything);
         for call in &cfg.calls {
-            let sets = call.callee.and_then(|c| by_callee.get(&c).copied()).unwrap_or((all, all));
+            let sets = call
+                .callee
+                .and_then(|c| by_callee.get(&c).copied())
+                .unwrap_or((all, all));
             summaries.by_instruction.insert(call.at, sets);
         }
         let written = summaries.add(written);
         let none = summaries.add(vec![0; words].into());
         for (b, last) in returns {
             // A return that no call of this section leads to goes to a caller that is not known.
-            summaries.by_instruction.insert(last, (if returned[b] { written } else { all }, none));
+            summaries
+                .by_instruction
+                .insert(last, (if returned[b] { written } else { all }, none));
         }
         summaries
     }
@@ -127,7 +132,10 @@ impl Summaries {
     fn set(&self, instruction: u32, which: impl Fn(&(usize, usize)) -> usize) -> impl Iterator<Item = usize> + '_ {
         let set: &[u64] = match self.is_empty() {
             true => &[],
-            false => self.by_instruction.get(&instruction).map_or(&[], |sets| &self.sets[which(sets)]),
+            false => self
+                .by_instruction
+                .get(&instruction)
+                .map_or(&[], |sets| &self.sets[which(sets)]),
         };
         members(set)
     }
@@ -140,7 +148,7 @@ impl Summaries {
 
 fn full(registers: usize, words: usize) -> Set {
     let mut set: Set = vec![u64::MAX; words].into();
-    if let Some(last) = set.last_mut().filter(|_| !registers.is_multiple_of(64)) {
+    if let Some(last) = set.last_mut().filter(|_| registers % 64 != 0) {
         *last = (1 << (registers % 64)) - 1;
     }
     set

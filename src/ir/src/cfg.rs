@@ -47,11 +47,23 @@ pub(crate) struct Cfg {
 
 /// What an instruction does to control flow, if anything.
 enum Role {
-    Branch { target: Option<u32>, conditional: bool },
-    Indirect { targets: Option<Vec<u32>>, conditional: bool },
-    Leave { conditional: bool },
-    Call { target: Option<u32> },
-    Label { target: u32 },
+    Branch {
+        target: Option<u32>,
+        conditional: bool,
+    },
+    Indirect {
+        targets: Option<Vec<u32>>,
+        conditional: bool,
+    },
+    Leave {
+        conditional: bool,
+    },
+    Call {
+        target: Option<u32>,
+    },
+    Label {
+        target: u32,
+    },
 }
 
 /// The decoded code of a section.
@@ -75,7 +87,7 @@ impl Decoded<'_> {
 impl Cfg {
     pub fn new(source: &Source<'_>, code: &Decoded<'_>) -> Cfg {
         let n = code.words.len();
-        let local = |offset: u64| (offset.is_multiple_of(16) && offset / 16 < n as u64).then_some((offset / 16) as u32);
+        let local = |offset: u64| (offset % 16 == 0 && offset / 16 < n as u64).then_some((offset / 16) as u32);
         let roles = roles(source, code, &local);
 
         // Where blocks begin, and which places are entered in ways that no branch shows.
@@ -103,7 +115,10 @@ impl Cfg {
         }
         label_targets.sort_unstable();
         label_targets.dedup();
-        entered.iter().chain(&label_targets).for_each(|&t| leader[t as usize] = true);
+        entered
+            .iter()
+            .chain(&label_targets)
+            .for_each(|&t| leader[t as usize] = true);
         let mut start: Vec<u32> = (0..n as u32).filter(|&i| leader[i as usize]).collect();
         start.push(n as u32);
         if n == 0 {
@@ -144,7 +159,9 @@ impl Cfg {
 
         // Reachability; whatever is left over is entered by the prologue or by indirect branches without a known table.
         let mut reached = vec![false; cfg.leave.len()];
-        entered.iter_mut().for_each(|e| *e = if n == 0 { NONE } else { block_of(*e, &cfg.start) });
+        entered
+            .iter_mut()
+            .for_each(|e| *e = if n == 0 { NONE } else { block_of(*e, &cfg.start) });
         entered.retain(|&e| e != NONE);
         entered.sort_unstable();
         entered.dedup();
@@ -245,7 +262,8 @@ impl Cfg {
             let range = self.start[candidate - 1] as usize..self.start[candidate] as usize;
             let loops = self.successors(candidate - 1) == [candidate as u32 - 1];
             let padding = range.clone().all(|i| {
-                code.layout_of(i).is_some_and(|l| l.nop || (l.flow == Flow::Branch && loops && range.len() == 1))
+                code.layout_of(i)
+                    .is_some_and(|l| l.nop || (l.flow == Flow::Branch && loops && range.len() == 1))
             });
             if !padding {
                 break;
@@ -254,7 +272,10 @@ impl Cfg {
         }
         // Code that nothing reaches may still lead into what looks like padding.
         (0..candidate as u32).for_each(|b| self.reach(b, reached));
-        let keep = (candidate..blocks).rev().find(|&b| reached[b]).map_or(candidate, |b| b + 1);
+        let keep = (candidate..blocks)
+            .rev()
+            .find(|&b| reached[b])
+            .map_or(candidate, |b| b + 1);
         self.start.truncate(keep + 1);
         self.leave.truncate(keep);
         self.succ_start.truncate(keep + 1);
@@ -316,7 +337,10 @@ fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64) -> Option<
             continue;
         }
         let pc = i as u64 * 16;
-        let inst = Inst { word, form: layout.form };
+        let inst = Inst {
+            word,
+            form: layout.form,
+        };
         let target = if layout.has_label && !relocated.contains(&pc) {
             code.isa.branch_target(inst, pc).and_then(local)
         } else {
@@ -357,7 +381,15 @@ fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64) -> Option<
 /// Every 32-bit immediate of the section that could be a return address, and every place that another section names.
 fn return_addresses(source: &Source<'_>, code: &Decoded<'_>) -> HashSet<u32> {
     let size = code.words.len() as u64 * 16;
-    let immediates = code.words.iter().filter(|w| matches!(w.bits(11, 9), 2 | 4)).map(|w| w.bits(63, 32));
+    let immediates = code
+        .words
+        .iter()
+        .filter(|w| matches!(w.bits(11, 9), 2 | 4))
+        .map(|w| w.bits(63, 32));
     let named = source.labels.iter().copied();
-    immediates.chain(named).filter(|&v| v.is_multiple_of(16) && v <= size).map(|v| v as u32).collect()
+    immediates
+        .chain(named)
+        .filter(|&v| v % 16 == 0 && v <= size)
+        .map(|v| v as u32)
+        .collect()
 }

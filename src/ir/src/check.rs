@@ -35,17 +35,26 @@ pub(crate) fn label_blocks(kernel: &Kernel) -> Result<Vec<u32>, Disagreement> {
             }
             let label = kernel.labels[op as usize] as usize;
             if label >= kernel.kinds.len() {
-                return Err(Disagreement { op: OpId(op), message: "labels are numbered from 0 without gaps".into() });
+                return Err(Disagreement {
+                    op: OpId(op),
+                    message: "labels are numbered from 0 without gaps".into(),
+                });
             }
             if blocks.len() <= label {
                 blocks.resize(label + 1, NONE);
             }
             if blocks[label] != NONE {
-                return Err(Disagreement { op: OpId(op), message: format!("label {label} is defined twice") });
+                return Err(Disagreement {
+                    op: OpId(op),
+                    message: format!("label {label} is defined twice"),
+                });
             }
             let code_before = (kernel.block_start[b]..op).any(|o| kernel.kinds[o as usize].is_code());
             if code_before {
-                return Err(Disagreement { op: OpId(op), message: "a label stands behind code: it needs a block of its own".into() });
+                return Err(Disagreement {
+                    op: OpId(op),
+                    message: "a label stands behind code: it needs a block of its own".into(),
+                });
             }
             blocks[label] = b as u32;
         }
@@ -54,7 +63,13 @@ pub(crate) fn label_blocks(kernel: &Kernel) -> Result<Vec<u32>, Disagreement> {
 }
 
 /// The byte offset that an instruction's code label must lead to; `None` if it is no local label.
-pub(crate) fn label_target(kernel: &Kernel, op: OpId, block: usize, offsets: &[u64], labels: &[u32]) -> Result<Option<u64>, Disagreement> {
+pub(crate) fn label_target(
+    kernel: &Kernel,
+    op: OpId,
+    block: usize,
+    offsets: &[u64],
+    labels: &[u32],
+) -> Result<Option<u64>, Disagreement> {
     let fail = |message: String| Err(Disagreement { op, message });
     match kernel.labels[op.index()] {
         NONE => Ok(None),
@@ -79,7 +94,10 @@ pub(crate) fn structure(kernel: &Kernel, isa: &Isa) -> Result<(), Disagreement> 
             let at = i as usize;
             match kernel.kinds[at] {
                 OpKind::Entry if b > 0 => {
-                    return Err(Disagreement { op: OpId(i), message: "`sass.entry` ends the first block only".into() });
+                    return Err(Disagreement {
+                        op: OpId(i),
+                        message: "`sass.entry` ends the first block only".into(),
+                    });
                 }
                 OpKind::Inst => {}
                 kind => {
@@ -101,7 +119,13 @@ pub(crate) fn structure(kernel: &Kernel, isa: &Isa) -> Result<(), Disagreement> 
             }
             if kernel.labels[at] != NONE {
                 let target = label_target(kernel, OpId(i), b, &offsets, &labels)?;
-                let named = isa.branch_target(Inst { word, form: layout.form }, pc);
+                let named = isa.branch_target(
+                    Inst {
+                        word,
+                        form: layout.form,
+                    },
+                    pc,
+                );
                 if target != named {
                     let message = format!(
                         "the word leads to offset {:#x}, the text to {:#x}",
@@ -123,7 +147,10 @@ fn holds(kernel: &Kernel, op: u32, value: Option<&ValueId>, pin: Pin) -> Result<
         return Ok(());
     }
     let found = found.map_or("nothing".to_owned(), |p| p.to_string());
-    Err(Disagreement { op: OpId(op), message: format!("the word reads {pin} where the text has a value in {found}") })
+    Err(Disagreement {
+        op: OpId(op),
+        message: format!("the word reads {pin} where the text has a value in {found}"),
+    })
 }
 
 /// Register content that is not known to be one value.
@@ -150,8 +177,11 @@ pub(crate) fn pins_hold(kernel: &Kernel) -> Result<(), Disagreement> {
         return Err(Disagreement { op: OpId(0), message });
     }
     // By value: its register's dense number; the constant registers need no following.
-    let register: Vec<u16> =
-        kernel.pins.iter().map(|p| if p.is_zero() { u16::MAX } else { dense[p.index()] }).collect();
+    let register: Vec<u16> = kernel
+        .pins
+        .iter()
+        .map(|p| if p.is_zero() { u16::MAX } else { dense[p.index()] })
+        .collect();
     let results = kernel.result_count();
     let mut entry = vec![UNSET; blocks * n];
     let mut is_arg = vec![false; blocks * n];
@@ -184,7 +214,13 @@ pub(crate) fn pins_hold(kernel: &Kernel) -> Result<(), Disagreement> {
             let range = to * n..(to + 1) * n;
             let mut changed = 0;
             for ((old, arg), new) in entry[range.clone()].iter_mut().zip(&is_arg[range]).zip(&state) {
-                let met = if *old == UNSET { *new } else if *old == *new { *old } else { CONFLICT };
+                let met = if *old == UNSET {
+                    *new
+                } else if *old == *new {
+                    *old
+                } else {
+                    CONFLICT
+                };
                 let met = if *arg { *old } else { met };
                 changed |= met ^ *old;
                 *old = met;
@@ -214,7 +250,8 @@ pub(crate) fn pins_hold(kernel: &Kernel) -> Result<(), Disagreement> {
             for (&value, arg) in args.iter().zip(kernel.block(to).args()) {
                 let (from, into) = (kernel.pin(value), kernel.pin(arg));
                 if from != into {
-                    let message = format!("a value in {from} is passed to a block argument in {into}: that needs a copy");
+                    let message =
+                        format!("a value in {from} is passed to a block argument in {into}: that needs a copy");
                     return Err(Disagreement { op: last, message });
                 }
                 if let Some(held) = state.get(register[value.index()] as usize).filter(|h| **h != value.0) {
@@ -231,9 +268,14 @@ fn lost(kernel: &Kernel, op: OpId, value: ValueId, held: u32) -> Disagreement {
     let why = match held {
         CONFLICT | UNSET => "it may hold another value on some path".to_owned(),
         v => match kernel.def(ValueId(v)) {
-            crate::kernel::Def::Result(by, _) => format!("the operation at offset {:#x} wrote it", kernel.op(by).offset()),
+            crate::kernel::Def::Result(by, _) => {
+                format!("the operation at offset {:#x} wrote it", kernel.op(by).offset())
+            }
             crate::kernel::Def::Arg(block, _) => format!("it holds an argument of block {}", block.0),
         },
     };
-    Disagreement { op, message: format!("{pin} does not hold the value that is read: {why}") }
+    Disagreement {
+        op,
+        message: format!("{pin} does not hold the value that is read: {why}"),
+    }
 }

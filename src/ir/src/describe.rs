@@ -14,7 +14,13 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
     let mut implied = Vec::new();
     for access in isa.accesses(inst) {
         match access.field {
-            Some(f) => slots.push(field_slot(target, f, fields.get(f as usize)?, access.dir, access.width)?),
+            Some(f) => slots.push(field_slot(
+                target,
+                f,
+                fields.get(f as usize)?,
+                access.dir,
+                access.width,
+            )?),
             None => implied.push(implied_slot(target, &access)),
         }
     }
@@ -113,8 +119,12 @@ impl Writer {
     }
 
     fn values(&mut self, slot: &Slot, first: u16) {
-        self.segs.push(Seg::Values { first, count: slot.width as u16 });
-        self.types.extend(std::iter::repeat_n(file_type(slot.file), slot.width as usize));
+        self.segs.push(Seg::Values {
+            first,
+            count: slot.width as u16,
+        });
+        self.types
+            .extend(std::iter::repeat_n(file_type(slot.file), slot.width as usize));
     }
 
     fn imm(&mut self, imm: Imm) -> u16 {
@@ -126,7 +136,12 @@ impl Writer {
 fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> Option<()> {
     let (starts, read_count) = operand_indices(&layout.slots);
     layout.read_count = read_count;
-    let mut out = Writer { segs: Vec::new(), literals: String::new(), types: Vec::new(), imms: Vec::new() };
+    let mut out = Writer {
+        segs: Vec::new(),
+        literals: String::new(),
+        types: Vec::new(),
+        imms: Vec::new(),
+    };
     if layout.has_guard() {
         out.segs.push(Seg::Guard);
     }
@@ -159,7 +174,11 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
         for part in parts {
             match part {
                 Part::Lit(text) => out.lit(&text),
-                Part::Hole { field, bracketed, negated } => match slot_of(&layout.slots, field) {
+                Part::Hole {
+                    field,
+                    bracketed,
+                    negated,
+                } => match slot_of(&layout.slots, field) {
                     Some(s) => {
                         layout.slots[s].negated |= negated;
                         let slot = &layout.slots[s];
@@ -195,10 +214,23 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
     let hidden = |s: &Slot| matches!(s.operand, OperandIx::Hidden(_)) && s.reads() && s.field.is_some();
     let descriptor = |s: &Slot| s.file == RegFile::UR && s.width == 2;
     for (keyword, wanted) in [("desc", true), ("hidden", false)] {
-        let chosen = layout.slots.iter().enumerate().filter(|(_, s)| hidden(s) && descriptor(s) == wanted);
+        let chosen = layout
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| hidden(s) && descriptor(s) == wanted);
         clause(&mut out, keyword, chosen, &starts);
     }
-    clause(&mut out, "implicit", layout.slots.iter().enumerate().filter(|(_, s)| s.field.is_none() && s.reads()), &starts);
+    clause(
+        &mut out,
+        "implicit",
+        layout
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.field.is_none() && s.reads()),
+        &starts,
+    );
     layout.operand_types = out.types.join(", ");
     (layout.segs, layout.literals, layout.imms) = (out.segs, out.literals, out.imms);
     Some(())
@@ -271,7 +303,11 @@ fn number(field: &Field, word: Word, pad: bool) -> Imm {
     let least: i128 = base + weights.iter().filter(|w| **w < 0).sum::<i128>();
     let most: i128 = base + weights.iter().filter(|w| **w > 0).sum::<i128>();
     let signed = !float && least < 0;
-    let digits = if signed || !(pad || float) { 1 } else { (128 - most.max(1).leading_zeros()).div_ceil(4).min(16) as u8 };
+    let digits = if signed || !(pad || float) {
+        1
+    } else {
+        (128 - most.max(1).leading_zeros()).div_ceil(4).min(16) as u8
+    };
     let bits = weights.len();
     let lo = mask.trailing_zeros() as u8;
     let unit = weights.first().copied().unwrap_or(0);
@@ -285,7 +321,17 @@ fn number(field: &Field, word: Word, pad: bool) -> Imm {
             *w == if signed && k + 1 == bits { -magnitude } else { magnitude }
         });
     match plain {
-        true => Imm::Plain { lo, bits: bits as u8, signed, shift: unit.trailing_zeros() as u8, digits },
-        false => Imm::Field { field: Box::new(field.clone()), signed, digits },
+        true => Imm::Plain {
+            lo,
+            bits: bits as u8,
+            signed,
+            shift: unit.trailing_zeros() as u8,
+            digits,
+        },
+        false => Imm::Field {
+            field: Box::new(field.clone()),
+            signed,
+            digits,
+        },
     }
 }

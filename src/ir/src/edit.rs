@@ -122,7 +122,10 @@ impl Kernel {
         let mut erased = HashSet::new();
         for edit in &list.edits {
             let op = match edit {
-                Edit::SetField { op, .. } | Edit::EditModifiers { op, .. } | Edit::ReplaceOperand { op, .. } | Edit::Erase { op } => *op,
+                Edit::SetField { op, .. }
+                | Edit::EditModifiers { op, .. }
+                | Edit::ReplaceOperand { op, .. }
+                | Edit::Erase { op } => *op,
                 Edit::Insert { before, .. } => *before,
             };
             if op.index() >= self.kinds.len() {
@@ -137,18 +140,24 @@ impl Kernel {
                 return Err(self.refuse(op, "only an instruction that the tables know can be edited".into()));
             }
             let form = layouts.list[next.op_layout[at] as usize].form;
-            let inst = Inst { word: next.words[at], form };
+            let inst = Inst {
+                word: next.words[at],
+                form,
+            };
             let (new, mask) = match edit {
                 Edit::SetField { field, value, .. } => self.set_field(isa, op, inst, *field, *value)?,
                 Edit::EditModifiers { drop, add, .. } => {
                     let drop: Vec<&str> = drop.iter().map(String::as_str).collect();
                     let add: Vec<&str> = add.iter().map(String::as_str).collect();
-                    let new = isa.edit_modifiers(inst, &drop, &add).map_err(|e| self.field_error(op, e))?;
+                    let new = isa
+                        .edit_modifiers(inst, &drop, &add)
+                        .map_err(|e| self.field_error(op, e))?;
                     (new, inst.word.0 ^ new.word.0)
                 }
                 Edit::ReplaceOperand { operand, value, .. } => {
                     let layout = layouts.list[next.op_layout[at] as usize].clone();
-                    next.replace_operand(&layout, op, *operand, *value).map_err(|reason| self.refuse(op, reason))?
+                    next.replace_operand(&layout, op, *operand, *value)
+                        .map_err(|reason| self.refuse(op, reason))?
                 }
                 Edit::Erase { .. } => {
                     if self.labels[at] == crate::kernel::SUCCESSOR || self.op(op).is_terminator() {
@@ -164,13 +173,19 @@ impl Kernel {
             }
             let layout = layouts.get(new.word);
             let same_operands = layout != NONE && {
-                let (old, new_layout) = (&layouts.list[next.op_layout[at] as usize], &layouts.list[layout as usize]);
+                let (old, new_layout) = (
+                    &layouts.list[next.op_layout[at] as usize],
+                    &layouts.list[layout as usize],
+                );
                 old.reads(inst.word).count() == new_layout.reads(new.word).count()
                     && old.writes(inst.word).eq(new_layout.writes(new.word))
                     && old.own_operands(inst.word) == new_layout.own_operands(new.word)
             };
             if !same_operands {
-                return Err(self.refuse(op, "the edited word has other operands: insert a new instruction instead".into()));
+                return Err(self.refuse(
+                    op,
+                    "the edited word has other operands: insert a new instruction instead".into(),
+                ));
             }
             next.words[at] = new.word;
             next.op_layout[at] = layout;
@@ -178,7 +193,9 @@ impl Kernel {
         }
         let changes = self.changes(&next, touched, inserts.len(), erased.len());
         if !inserts.is_empty() || !erased.is_empty() {
-            next = next.rebuilt(&layouts, inserts, &erased).map_err(|(op, reason)| self.refuse(op, reason))?;
+            next = next
+                .rebuilt(&layouts, inserts, &erased)
+                .map_err(|(op, reason)| self.refuse(op, reason))?;
         }
         next.layouts = layouts.list;
         *self = next;
@@ -186,11 +203,19 @@ impl Kernel {
     }
 
     fn refuse(&self, op: OpId, reason: String) -> EditError {
-        EditError::Refused { kernel: self.name.clone(), offset: self.op(op).offset(), reason }
+        EditError::Refused {
+            kernel: self.name.clone(),
+            offset: self.op(op).offset(),
+            reason,
+        }
     }
 
     fn field_error(&self, op: OpId, source: FieldError) -> EditError {
-        EditError::Field { kernel: self.name.clone(), offset: self.op(op).offset(), source }
+        EditError::Field {
+            kernel: self.name.clone(),
+            offset: self.op(op).offset(),
+            source,
+        }
     }
 
     fn set_field(&self, isa: &Isa, op: OpId, inst: Inst, field: usize, value: i64) -> Result<(Inst, u128), EditError> {
@@ -199,7 +224,10 @@ impl Kernel {
             return Err(self.refuse(op, format!("the form has no field {field}")));
         };
         if known.kind.file().is_some() {
-            return Err(self.refuse(op, format!("field {} is a register: replace the operand instead", known.name)));
+            return Err(self.refuse(
+                op,
+                format!("field {} is a register: replace the operand instead", known.name),
+            ));
         }
         if self.labels[op.index()] != NONE && known.kind == isa::FieldKind::Rel {
             return Err(self.refuse(op, "a code label follows its block and cannot be set".into()));
@@ -235,21 +263,40 @@ impl Kernel {
             let pin = self.pin(value);
             let k = operand - first;
             let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
-            let Some(number) = number else { return Err(format!("{pin} cannot be this operand")) };
+            let Some(number) = number else {
+                return Err(format!("{pin} cannot be this operand"));
+            };
             self.operands[self.operand_start[at] as usize + operand] = value;
             // The word names the first register of a tuple.
             let new = match k {
-                0 => slot.set(word, number).ok_or_else(|| format!("{pin} cannot be encoded in this operand"))?,
+                0 => slot
+                    .set(word, number)
+                    .ok_or_else(|| format!("{pin} cannot be encoded in this operand"))?,
                 _ => word,
             };
-            return Ok((Inst { word: new, form: layout.form }, slot.bits()));
+            return Ok((
+                Inst {
+                    word: new,
+                    form: layout.form,
+                },
+                slot.bits(),
+            ));
         }
         Err(format!("operand {operand} is not read by the instruction itself"))
     }
 
-    fn check_insert(&self, layouts: &mut Layouts, op: OpId, inst: Inst, operands: &[ValueId]) -> Result<New, EditError> {
+    fn check_insert(
+        &self,
+        layouts: &mut Layouts,
+        op: OpId,
+        inst: Inst,
+        operands: &[ValueId],
+    ) -> Result<New, EditError> {
         let layout = layouts.get(inst.word);
-        let known = layouts.list.get(layout as usize).filter(|l| inst.form != FormId::OPAQUE && l.form == inst.form);
+        let known = layouts
+            .list
+            .get(layout as usize)
+            .filter(|l| inst.form != FormId::OPAQUE && l.form == inst.form);
         let Some(known) = known.cloned() else {
             return Err(self.refuse(op, "the new instruction is not of the form that it says".into()));
         };
@@ -259,14 +306,25 @@ impl Kernel {
         let pins: Vec<Pin> = known.reads(inst.word).chain(known.merges(inst.word)).collect();
         let given = operands.iter().map(|v| self.pins.get(v.index()).copied());
         if !given.eq(pins.iter().map(|p| Some(*p))) {
-            return Err(self.refuse(op, "the operands are not in the registers that the new instruction reads".into()));
+            return Err(self.refuse(
+                op,
+                "the operands are not in the registers that the new instruction reads".into(),
+            ));
         }
-        Ok(New { inst, layout, operands: operands.to_vec() })
+        Ok(New {
+            inst,
+            layout,
+            operands: operands.to_vec(),
+        })
     }
 
     fn changes(&self, next: &Kernel, mut touched: Vec<(OpId, u128)>, inserted: usize, erased: usize) -> Changes {
         touched.sort_by_key(|t| t.0);
-        let mut changes = Changes { words: Vec::new(), inserted, erased };
+        let mut changes = Changes {
+            words: Vec::new(),
+            inserted,
+            erased,
+        };
         let mut offset = 0u64;
         let mut from = 0;
         for (op, mask) in touched {
@@ -277,24 +335,37 @@ impl Kernel {
             let at = op.index();
             offset += self.kinds[from..at].iter().filter(|k| k.is_code()).count() as u64 * 16;
             from = at;
-            changes.words.push(Change { op, offset, old: self.words[at], new: next.words[at], mask });
+            changes.words.push(Change {
+                op,
+                offset,
+                old: self.words[at],
+                new: next.words[at],
+                mask,
+            });
         }
         changes
     }
 
     /// The kernel with instructions put in and taken out; ids change.
-    fn rebuilt(&self, layouts: &Layouts, mut inserts: Vec<(OpId, New)>, erased: &HashSet<u32>) -> Result<Kernel, (OpId, String)> {
+    fn rebuilt(
+        &self,
+        layouts: &Layouts,
+        mut inserts: Vec<(OpId, New)>,
+        erased: &HashSet<u32>,
+    ) -> Result<Kernel, (OpId, String)> {
         inserts.sort_by_key(|i| i.0);
         let mut next = Kernel::empty(self.name.clone(), self.target);
         (next.tail, next.notes) = (self.tail.clone(), self.notes.clone());
-        (next.arg_start, next.edge_start, next.edges) = (self.arg_start.clone(), self.edge_start.clone(), self.edges.clone());
+        (next.arg_start, next.edge_start, next.edges) =
+            (self.arg_start.clone(), self.edge_start.clone(), self.edges.clone());
         let mut renamed = vec![NONE; self.pins.len()];
         let mut inserts = inserts.into_iter().peekable();
         for b in 0..self.block_count() {
             for i in self.block_start[b]..self.block_start[b + 1] {
                 while let Some((_, new)) = inserts.next_if(|(at, _)| at.0 == i) {
                     next.operands.extend(&new.operands);
-                    next.pins.extend(layouts.list[new.layout as usize].writes(new.inst.word));
+                    next.pins
+                        .extend(layouts.list[new.layout as usize].writes(new.inst.word));
                     next.finish_op(OpKind::Inst, new.inst.word, new.layout, NONE);
                 }
                 let at = i as usize;

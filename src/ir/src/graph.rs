@@ -103,7 +103,10 @@ impl Dominators {
         for w in 1..count {
             by_node[preorder[w] as usize] = preorder[idom[w] as usize];
         }
-        Dominators { idom: by_node, preorder }
+        Dominators {
+            idom: by_node,
+            preorder,
+        }
     }
 
     /// Children of every node in the dominator tree, in preorder of the graph: (start, children).
@@ -132,13 +135,7 @@ impl Dominators {
 
     /// Calls `f(b, join)` for every `join` in the dominance frontier of `b`; a pair may come more than once. Stops with `false` when
     /// more than `budget` steps were taken.
-    pub fn frontiers(
-        &self,
-        pred_start: &[u32],
-        preds: &[u32],
-        mut budget: usize,
-        mut f: impl FnMut(u32, u32),
-    ) -> bool {
+    pub fn frontiers(&self, pred_start: &[u32], preds: &[u32], mut budget: usize, mut f: impl FnMut(u32, u32)) -> bool {
         for join in 0..self.idom.len() {
             let from = &preds[pred_start[join] as usize..pred_start[join + 1] as usize];
             if from.len() < 2 {
@@ -194,7 +191,13 @@ mod tests {
             let mut stack = if without == 0 { vec![] } else { vec![0usize] };
             while let Some(v) = stack.pop() {
                 if !std::mem::replace(&mut seen[v], true) {
-                    stack.extend(graph.successors(v).iter().map(|&s| s as usize).filter(|&s| s != without));
+                    stack.extend(
+                        graph
+                            .successors(v)
+                            .iter()
+                            .map(|&s| s as usize)
+                            .filter(|&s| s != without),
+                    );
                 }
             }
             seen

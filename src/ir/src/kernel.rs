@@ -150,7 +150,10 @@ impl Kernel {
 
     /// All operations in text order.
     pub fn ops(&self) -> impl ExactSizeIterator<Item = Op<'_>> + DoubleEndedIterator + Clone {
-        (0..self.kinds.len() as u32).map(|id| Op { kernel: self, id: OpId(id) })
+        (0..self.kinds.len() as u32).map(|id| Op {
+            kernel: self,
+            id: OpId(id),
+        })
     }
 
     /// One operation.
@@ -166,7 +169,10 @@ impl Kernel {
 
     /// All blocks in text order.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = Block<'_>> + DoubleEndedIterator + Clone {
-        (0..self.block_count() as u32).map(|id| Block { kernel: self, id: BlockId(id) })
+        (0..self.block_count() as u32).map(|id| Block {
+            kernel: self,
+            id: BlockId(id),
+        })
     }
 
     /// One block.
@@ -275,7 +281,10 @@ impl<'k> Op<'k> {
 
     /// The instruction (form [`FormId::OPAQUE`] for an opaque word), or `None` for an operation that lowers to nothing.
     pub fn inst(self) -> Option<Inst> {
-        self.kind().is_code().then(|| Inst { word: self.word(), form: self.form() })
+        self.kind().is_code().then(|| Inst {
+            word: self.word(),
+            form: self.form(),
+        })
     }
 
     /// The form of the instruction.
@@ -293,7 +302,11 @@ impl<'k> Op<'k> {
 
     /// Byte offset in the lowered code of this operation (of the next instruction for one that lowers to nothing). Linear time.
     pub fn offset(self) -> u64 {
-        self.kernel.kinds[..self.id.index()].iter().filter(|k| k.is_code()).count() as u64 * 16
+        self.kernel.kinds[..self.id.index()]
+            .iter()
+            .filter(|k| k.is_code())
+            .count() as u64
+            * 16
     }
 
     /// All values that it reads: guard, register operands, previous values of what a guarded write merges with, then what a call or a
@@ -312,7 +325,9 @@ impl<'k> Op<'k> {
     /// The guard predicate and whether it is negated; `None` if the instruction has no guard field.
     pub fn guard(self) -> Option<(ValueId, bool)> {
         let layout = self.layout()?;
-        layout.has_guard().then(|| (self.operands()[0], layout.guard_negated(self.word())))
+        layout
+            .has_guard()
+            .then(|| (self.operands()[0], layout.guard_negated(self.word())))
     }
 
     /// The register accesses with the values they read and write.
@@ -326,10 +341,18 @@ impl<'k> Op<'k> {
             let reads = if slot.reads() { slot.width as usize } else { 0 };
             let read = operands.get(operand..operand + reads).unwrap_or(&[]);
             operand += read.len();
-            let writes = if slot.writes() { slot.pins(word).filter(|p| !p.is_zero()).count() as u32 } else { 0 };
+            let writes = if slot.writes() {
+                slot.pins(word).filter(|p| !p.is_zero()).count() as u32
+            } else {
+                0
+            };
             let written = result..result + writes;
             result += writes;
-            OpAccess { slot, reads: read, writes: written }
+            OpAccess {
+                slot,
+                reads: read,
+                writes: written,
+            }
         })
     }
 
@@ -390,11 +413,13 @@ impl<'k> Block<'k> {
     pub fn successors(self) -> impl ExactSizeIterator<Item = (BlockId, &'k [ValueId])> + Clone {
         let kernel = self.kernel;
         let b = self.id.index();
-        kernel.edges[kernel.edge_start[b] as usize..kernel.edge_start[b + 1] as usize].iter().map(move |e| {
-            let t = e.to.index();
-            let count = (kernel.arg_start[t + 1] - kernel.arg_start[t]) as usize;
-            (e.to, &kernel.edge_args[e.args as usize..e.args as usize + count])
-        })
+        kernel.edges[kernel.edge_start[b] as usize..kernel.edge_start[b + 1] as usize]
+            .iter()
+            .map(move |e| {
+                let t = e.to.index();
+                let count = (kernel.arg_start[t + 1] - kernel.arg_start[t]) as usize;
+                (e.to, &kernel.edge_args[e.args as usize..e.args as usize + count])
+            })
     }
 }
 
@@ -429,7 +454,14 @@ impl Uses {
         for block in kernel.blocks() {
             for (s, (_, args)) in block.successors().enumerate() {
                 for (n, &v) in args.iter().enumerate() {
-                    f(v, Use::Edge { from: block.id(), successor: s as u32, arg: n as u32 });
+                    f(
+                        v,
+                        Use::Edge {
+                            from: block.id(),
+                            successor: s as u32,
+                            arg: n as u32,
+                        },
+                    );
                 }
             }
         }

@@ -70,8 +70,7 @@ impl Slot {
     /// The word with the register number set; `None` if the field cannot hold it.
     pub fn set(&self, word: Word, number: u8) -> Option<Word> {
         let raw = number ^ self.xor;
-        (raw & !self.mask == 0)
-            .then(|| Word(word.0 & !((self.mask as u128) << self.lo) | (raw as u128) << self.lo))
+        (raw & !self.mask == 0).then(|| Word(word.0 & !((self.mask as u128) << self.lo) | (raw as u128) << self.lo))
     }
 
     /// The encoded number of a register.
@@ -92,7 +91,11 @@ impl Slot {
         let first = self.number(word) as u16;
         let (zero, file) = (self.zero.min(256), self.file);
         (0..self.width as u16).map(move |k| {
-            if first + k >= zero || first + k > 255 { Pin::zero(file) } else { Pin::new(file, (first + k) as u8) }
+            if first + k >= zero || first + k > 255 {
+                Pin::zero(file)
+            } else {
+                Pin::new(file, (first + k) as u8)
+            }
         })
     }
 
@@ -102,7 +105,11 @@ impl Slot {
             return Some(Pin::zero(self.file));
         }
         let at = number as u16 + k as u16;
-        Some(if at >= self.zero || at > 255 { Pin::zero(self.file) } else { Pin::new(self.file, at as u8) })
+        Some(if at >= self.zero || at > 255 {
+            Pin::zero(self.file)
+        } else {
+            Pin::new(self.file, at as u8)
+        })
     }
 
     /// The word with the register number set, where the field's bits are zero; `None` if the field cannot hold it.
@@ -112,7 +119,11 @@ impl Slot {
     }
 
     fn pin_at(&self, number: u16) -> Pin {
-        if number >= self.zero { Pin::zero(self.file) } else { Pin::new(self.file, number as u8) }
+        if number >= self.zero {
+            Pin::zero(self.file)
+        } else {
+            Pin::new(self.file, number as u8)
+        }
     }
 
     pub(crate) fn bits(&self) -> u128 {
@@ -124,9 +135,19 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub(crate) enum Imm {
     /// Contiguous bits, sign extended or not, shifted left.
-    Plain { lo: u8, bits: u8, signed: bool, shift: u8, digits: u8 },
+    Plain {
+        lo: u8,
+        bits: u8,
+        signed: bool,
+        shift: u8,
+        digits: u8,
+    },
     /// Whatever the field says.
-    Field { field: Box<Field>, signed: bool, digits: u8 },
+    Field {
+        field: Box<Field>,
+        signed: bool,
+        digits: u8,
+    },
 }
 
 /// A part of an instruction's text.
@@ -219,12 +240,21 @@ impl Layout {
 
     /// Operands that the word names: what the slots read, and merges.
     pub(crate) fn own_operands(&self, word: Word) -> usize {
-        self.read_count as usize + if self.is_guarded(word) { self.merges(word).count() } else { 0 }
+        self.read_count as usize
+            + if self.is_guarded(word) {
+                self.merges(word).count()
+            } else {
+                0
+            }
     }
 
     /// The registers that it writes, in result order.
     pub(crate) fn writes(&self, word: Word) -> impl Iterator<Item = Pin> + '_ {
-        self.slots.iter().filter(|s| s.writes()).flat_map(move |s| s.pins(word)).filter(|p| !p.is_zero())
+        self.slots
+            .iter()
+            .filter(|s| s.writes())
+            .flat_map(move |s| s.pins(word))
+            .filter(|p| !p.is_zero())
     }
 
     /// The registers that its slots read, in operand order.
@@ -282,10 +312,16 @@ const SHARED_LIMIT: usize = 1 << 17;
 
 fn shared(isa: &'static Isa, target: Target) -> &'static Shared {
     static ALL: OnceLock<Mutex<HashMap<Target, &'static Shared>>> = OnceLock::new();
-    let mut all = ALL.get_or_init(Default::default).lock().unwrap_or_else(|e| e.into_inner());
+    let mut all = ALL
+        .get_or_init(Default::default)
+        .lock()
+        .unwrap_or_else(|e| e.into_inner());
     all.entry(target).or_insert_with(|| {
         let key_masks = isa.forms().map(|f| f.selector_mask()).collect();
-        Box::leak(Box::new(Shared { key_masks, layouts: RwLock::default() }))
+        Box::leak(Box::new(Shared {
+            key_masks,
+            layouts: RwLock::default(),
+        }))
     })
 }
 
@@ -301,12 +337,21 @@ pub(crate) struct Layouts {
 
 impl Layouts {
     pub fn new(isa: &'static Isa, target: Target) -> Layouts {
-        Layouts { isa, target, shared: shared(isa, target), known: KeyMap::default(), list: Vec::new() }
+        Layouts {
+            isa,
+            target,
+            shared: shared(isa, target),
+            known: KeyMap::default(),
+            list: Vec::new(),
+        }
     }
 
     /// More layouts for a kernel that has some.
     pub fn continued(isa: &'static Isa, target: Target, list: Vec<Arc<Layout>>) -> Layouts {
-        Layouts { list, ..Layouts::new(isa, target) }
+        Layouts {
+            list,
+            ..Layouts::new(isa, target)
+        }
     }
 
     /// The position of the word's layout in `list`; [`NONE`] for an opaque word.
@@ -315,7 +360,12 @@ impl Layouts {
         if inst.form == FormId::OPAQUE {
             return NONE;
         }
-        let mask = self.shared.key_masks.get(inst.form.0 as usize).copied().unwrap_or(u128::MAX);
+        let mask = self
+            .shared
+            .key_masks
+            .get(inst.form.0 as usize)
+            .copied()
+            .unwrap_or(u128::MAX);
         let key = (inst.form.0, word.0 & mask);
         if let Some(&at) = self.known.get(&key) {
             return at;

@@ -30,7 +30,11 @@ fn is_identifier_byte(c: u8) -> bool {
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str) -> Cursor<'a> {
-        Cursor { text, bytes: text.as_bytes(), pos: 0 }
+        Cursor {
+            text,
+            bytes: text.as_bytes(),
+            pos: 0,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -92,7 +96,8 @@ impl<'a> Cursor<'a> {
             };
             self.space();
             let token = &rest[..len];
-            let ends = !is_identifier_byte(first) || !self.bytes.get(self.pos + len).is_some_and(|c| is_identifier_byte(*c));
+            let ends =
+                !is_identifier_byte(first) || !self.bytes.get(self.pos + len).is_some_and(|c| is_identifier_byte(*c));
             if !self.rest().starts_with(token) || !ends {
                 self.pos = from;
                 return false;
@@ -195,7 +200,11 @@ impl<'a> Cursor<'a> {
         let pos = pos.min(self.bytes.len());
         let line = memchr::memchr_iter(b'\n', &self.bytes[..pos]).count() + 1;
         let column = pos - memchr::memrchr(b'\n', &self.bytes[..pos]).map_or(0, |n| n + 1) + 1;
-        ParseError { line, column, message: message.into() }
+        ParseError {
+            line,
+            column,
+            message: message.into(),
+        }
     }
 
     /// An error here.
@@ -239,7 +248,10 @@ mod tests {
     fn strings_and_words() {
         assert_eq!(Cursor::new(r#""a\22b\\c\0A""#).string().as_deref(), Some("a\"b\\c\n"));
         assert_eq!(Cursor::new("\"open").string(), None);
-        assert_eq!(Cursor::new("0x000fe2000c1e1d0000000384fffff981 ").word(), Some(0x000fe2000c1e1d0000000384fffff981));
+        assert_eq!(
+            Cursor::new("0x000fe2000c1e1d0000000384fffff981 ").word(),
+            Some(0x000fe2000c1e1d0000000384fffff981)
+        );
         assert_eq!(Cursor::new("0x000fe2000c1e1d0000000384fffff9811").word(), None);
         assert_eq!(Cursor::new("0x00").word(), None);
     }

@@ -15,7 +15,9 @@ use crate::ssa::{Accesses, Placement, place};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LiftError {
     /// Not a whole number of instructions.
-    #[error("{kernel}: {size} bytes of code are no whole number of 16-byte instructions; the section is cut short or is no SASS of sm_70 or newer")]
+    #[error(
+        "{kernel}: {size} bytes of code are no whole number of 16-byte instructions; the section is cut short or is no SASS of sm_70 or newer"
+    )]
     Size {
         /// Section name.
         kernel: String,
@@ -31,7 +33,9 @@ pub enum LiftError {
         target: isa::Target,
     },
     /// The control flow is too large or too tangled to put into SSA form in bounded time and memory.
-    #[error("{kernel}: {blocks} blocks with {registers} registers are too tangled for SSA form; the section is probably no code")]
+    #[error(
+        "{kernel}: {blocks} blocks with {registers} registers are too tangled for SSA form; the section is probably no code"
+    )]
     Tangled {
         /// Section name.
         kernel: String,
@@ -47,8 +51,11 @@ const MAX_SET_BITS: usize = 1 << 28;
 
 /// Lifts one section of code. Every input lifts or gives an error.
 pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError> {
-    if !source.code.len().is_multiple_of(16) || source.code.len() > u32::MAX as usize {
-        return Err(LiftError::Size { kernel: source.name.clone(), size: source.code.len() });
+    if source.code.len() % 16 != 0 || source.code.len() > u32::MAX as usize {
+        return Err(LiftError::Size {
+            kernel: source.name.clone(),
+            size: source.code.len(),
+        });
     }
     let words: Vec<Word> = source
         .code
@@ -61,11 +68,19 @@ pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError>
         .collect();
     let mut layouts = Layouts::new(isa, source.target);
     let layout: Vec<u32> = words.iter().map(|w| layouts.get(*w)).collect();
-    let code = Decoded { isa, words: &words, layout: &layout, layouts: &layouts.list };
+    let code = Decoded {
+        isa,
+        words: &words,
+        layout: &layout,
+        layouts: &layouts.list,
+    };
     let cfg = Cfg::new(source, &code);
     let body = Body::new(&code, &cfg).ok_or_else(|| tangled(source, &cfg, 0))?;
     let (succ_start, succs) = body.graph(&cfg);
-    let graph = Graph { start: &succ_start, succs: &succs };
+    let graph = Graph {
+        start: &succ_start,
+        succs: &succs,
+    };
     let placement = place(&graph, &body.accesses).ok_or_else(|| tangled(source, &cfg, body.registers.len()))?;
     let mut kernel = Kernel::empty(source.name.clone(), source.target);
     kernel.tail = words[cfg.code_end()..].to_vec();
@@ -76,7 +91,11 @@ pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError>
 }
 
 fn tangled(source: &Source<'_>, cfg: &Cfg, registers: usize) -> LiftError {
-    LiftError::Tangled { kernel: source.name.clone(), blocks: cfg.len(), registers }
+    LiftError::Tangled {
+        kernel: source.name.clone(),
+        blocks: cfg.len(),
+        registers,
+    }
 }
 
 /// The registers of every instruction, before they have values. Blocks are numbered as in the kernel: 0 is the prologue.
@@ -141,8 +160,13 @@ impl Body {
         let mut accesses = Accesses::new(blocks, body.registers.len());
         for b in 0..cfg.len() {
             for i in cfg.start[b] as usize..cfg.start[b + 1] as usize {
-                body.reads_of(i).iter().filter(|p| !p.is_zero()).for_each(|p| accesses.read(b + 1, body.dense_of(*p)));
-                body.writes_of(i).iter().for_each(|p| accesses.write(b + 1, body.dense_of(*p)));
+                body.reads_of(i)
+                    .iter()
+                    .filter(|p| !p.is_zero())
+                    .for_each(|p| accesses.read(b + 1, body.dense_of(*p)));
+                body.writes_of(i)
+                    .iter()
+                    .for_each(|p| accesses.write(b + 1, body.dense_of(*p)));
             }
         }
         body.summaries = Summaries::new(code, cfg, &accesses, body.registers.len());
@@ -154,7 +178,9 @@ impl Body {
                     let reads = body.reads_of(i as usize).iter().filter(|p| !p.is_zero());
                     reads.for_each(|p| with_calls.read(b + 1, body.dense_of(*p)));
                     body.summaries.reads(i).for_each(|r| with_calls.read(b + 1, r));
-                    body.writes_of(i as usize).iter().for_each(|p| with_calls.write(b + 1, body.dense_of(*p)));
+                    body.writes_of(i as usize)
+                        .iter()
+                        .for_each(|p| with_calls.write(b + 1, body.dense_of(*p)));
                     body.summaries.writes(i).for_each(|r| with_calls.write(b + 1, r));
                 }
             }
@@ -245,7 +271,11 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
             kernel.pins.extend(body.writes_of(at));
             kernel.pins.extend(body.summaries.writes(i).map(|r| body.registers[r]));
             let label = label_uses.next_if(|(j, _)| *j == i).map_or(NONE, |(_, l)| *l);
-            let kind = if code.layout[at] == NONE { OpKind::Opaque } else { OpKind::Inst };
+            let kind = if code.layout[at] == NONE {
+                OpKind::Opaque
+            } else {
+                OpKind::Inst
+            };
             kernel.finish_op(kind, code.words[at], code.layout[at], label);
             operand_count += body.reads_of(at).len() as u32 + body.summaries.read_count(i);
             set_last(&mut kernel.operand_start, operand_count);
@@ -271,7 +301,10 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
     let mut edge_args = 0u32;
     for b in 0..graph.len() {
         for &to in graph.successors(b) {
-            kernel.edges.push(Edge { to: crate::kernel::BlockId(to), args: edge_args });
+            kernel.edges.push(Edge {
+                to: crate::kernel::BlockId(to),
+                args: edge_args,
+            });
             edge_args += kernel.arg_start[to as usize + 1] - kernel.arg_start[to as usize];
         }
         kernel.edge_start.push(kernel.edges.len() as u32);

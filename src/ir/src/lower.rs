@@ -37,8 +37,10 @@ pub enum LowerError {
 
 /// The bytes of a kernel, padding included.
 pub fn lower(kernel: &Kernel) -> Result<Vec<u8>, LowerError> {
-    let isa = Isa::for_target(kernel.target)
-        .map_err(|e| LowerError::Tables { kernel: kernel.name.clone(), reason: e.to_string() })?;
+    let isa = Isa::for_target(kernel.target).map_err(|e| LowerError::Tables {
+        kernel: kernel.name.clone(),
+        reason: e.to_string(),
+    })?;
     let refuse = |d: Disagreement| LowerError::Op {
         kernel: kernel.name.clone(),
         offset: kernel.op(d.op).offset(),
@@ -69,15 +71,28 @@ fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
             let mut word = registers(kernel, layout, i)?;
             if kernel.labels[at] != NONE {
                 let pc = out.len() as u64;
-                let inst = Inst { word, form: layout.form };
+                let inst = Inst {
+                    word,
+                    form: layout.form,
+                };
                 let target = check::label_target(kernel, OpId(i), b, &offsets, &labels)?;
                 if let Some(target) = target.filter(|t| isa.branch_target(inst, pc) != Some(*t)) {
                     let relative = target as i64 - pc as i64 - 16;
                     let moved = layout.rel_field.map(|f| isa.set_field(inst, f as usize, relative));
                     word = match moved {
                         Some(Ok(inst)) => inst.word,
-                        Some(Err(e)) => return Err(Disagreement { op: OpId(i), message: e.to_string() }),
-                        None => return Err(Disagreement { op: OpId(i), message: "it has no code label".into() }),
+                        Some(Err(e)) => {
+                            return Err(Disagreement {
+                                op: OpId(i),
+                                message: e.to_string(),
+                            });
+                        }
+                        None => {
+                            return Err(Disagreement {
+                                op: OpId(i),
+                                message: "it has no code label".into(),
+                            });
+                        }
                     };
                 }
             }
@@ -94,8 +109,9 @@ fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<isa::Word, Dis
     let original = kernel.words[at];
     let operands = &kernel.operands[kernel.operand_start[at] as usize..kernel.operand_start[at + 1] as usize];
     let mut reads = operands.iter().map(|v| kernel.pins[v.index()]);
-    let mut writes =
-        kernel.pins[kernel.result_start[at] as usize..kernel.result_start[at + 1] as usize].iter().copied();
+    let mut writes = kernel.pins[kernel.result_start[at] as usize..kernel.result_start[at + 1] as usize]
+        .iter()
+        .copied();
     let fail = |message: String| Err(Disagreement { op: OpId(op), message });
     let mut word = isa::Word(original.0 & !layout.register_mask);
     let guarded = guarded(layout, original, operands.first().map(|v| kernel.pin(*v)));
@@ -109,7 +125,9 @@ fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<isa::Word, Dis
         let mut first = None;
         if slot.reads() {
             for k in 0..slot.width {
-                let Some(pin) = reads.next() else { return fail("it has too few operands".into()) };
+                let Some(pin) = reads.next() else {
+                    return fail("it has too few operands".into());
+                };
                 if k == 0 {
                     first = Some(pin);
                 } else if Some(pin) != first.and_then(|f| follow(slot, f, k)) {
@@ -129,7 +147,9 @@ fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<isa::Word, Dis
                 if zero || expected.is_some_and(|p| p.is_zero()) {
                     break;
                 }
-                let Some(pin) = writes.next() else { return fail("it has too few results".into()) };
+                let Some(pin) = writes.next() else {
+                    return fail("it has too few results".into());
+                };
                 if k == 0 && tied.is_none() {
                     first = Some(pin);
                 } else if Some(pin) != expected {
@@ -168,7 +188,10 @@ fn follow(slot: &Slot, first: Pin, k: u8) -> Option<Pin> {
 
 /// Control that goes on behind a block must go to the next one.
 fn flows_on(kernel: &Kernel, b: usize) -> Result<(), Disagreement> {
-    let Some(last) = kernel.block_start[b + 1].checked_sub(1).filter(|l| *l >= kernel.block_start[b]) else {
+    let Some(last) = kernel.block_start[b + 1]
+        .checked_sub(1)
+        .filter(|l| *l >= kernel.block_start[b])
+    else {
         return Ok(());
     };
     let edges = &kernel.edges[kernel.edge_start[b] as usize..kernel.edge_start[b + 1] as usize];
@@ -184,7 +207,10 @@ fn flows_on(kernel: &Kernel, b: usize) -> Result<(), Disagreement> {
     };
     if falls && edges.last().map(|e| e.to.index()) != Some(b + 1) {
         let message = "control goes on to the next block in the code, which is not its last successor".into();
-        return Err(Disagreement { op: OpId(last), message });
+        return Err(Disagreement {
+            op: OpId(last),
+            message,
+        });
     }
     Ok(())
 }

@@ -36,7 +36,11 @@ pub fn parse_module(text: &str) -> Result<Vec<Kernel>> {
             break;
         }
         if !cursor.eat("sass.func") {
-            return Err(cursor.error(if wrapped { "expected `sass.func` or `}`" } else { "expected `module {` or `sass.func`" }));
+            return Err(cursor.error(if wrapped {
+                "expected `sass.func` or `}`"
+            } else {
+                "expected `module {` or `sass.func`"
+            }));
         }
         let (kernel, end) = function(cursor)?;
         cursor.pos = end;
@@ -59,7 +63,9 @@ fn expect(cursor: &mut Cursor<'_>, text: &str) -> Result<()> {
 
 fn string(cursor: &mut Cursor<'_>, what: &str) -> Result<String> {
     cursor.space();
-    cursor.string().ok_or_else(|| cursor.error(format!("expected {what} as a string")))
+    cursor
+        .string()
+        .ok_or_else(|| cursor.error(format!("expected {what} as a string")))
 }
 
 /// What stands in the braces behind `attributes`.
@@ -91,7 +97,9 @@ fn pin(cursor: &mut Cursor<'_>) -> Result<Pin> {
     cursor.space();
     let at = cursor.pos;
     let text = string(cursor, "a register")?;
-    Pin::parse(&text).filter(|p| !p.is_zero()).ok_or_else(|| cursor.error_at(at, format!("`{text}` is no register")))
+    Pin::parse(&text)
+        .filter(|p| !p.is_zero())
+        .ok_or_else(|| cursor.error_at(at, format!("`{text}` is no register")))
 }
 
 fn attributes(cursor: &mut Cursor<'_>) -> Result<Attributes> {
@@ -194,7 +202,9 @@ fn function(mut cursor: Cursor<'_>) -> Result<(Kernel, usize)> {
     let name = string(&mut cursor, "the kernel's name")?;
     expect(&mut cursor, "attributes")?;
     let attributes = attributes(&mut cursor)?;
-    let sm = attributes.sm.ok_or_else(|| cursor.error_at(start, "the function has no attribute `sm`"))?;
+    let sm = attributes
+        .sm
+        .ok_or_else(|| cursor.error_at(start, "the function has no attribute `sm`"))?;
     let isa = Isa::for_target(sm).map_err(|e| cursor.error_at(start, e.to_string()))?;
     expect(&mut cursor, "{")?;
     let mut kernel = Kernel::empty(name, sm);
@@ -240,7 +250,9 @@ impl<'a> Parser<'a> {
                         self.kernel.arg_start.push(0);
                     }
                     if self.kernel.edges.len() as u32 > *self.kernel.edge_start.last().unwrap_or(&0) {
-                        return Err(self.cursor.error("an operation follows the terminator of its block; expected `^` or `}`"));
+                        return Err(self
+                            .cursor
+                            .error("an operation follows the terminator of its block; expected `^` or `}`"));
                     }
                     self.operation()?;
                 }
@@ -265,7 +277,9 @@ impl<'a> Parser<'a> {
             _ => false,
         });
         if !ends {
-            return Err(self.cursor.error("the block before this place does not end with a terminator"));
+            return Err(self
+                .cursor
+                .error("the block before this place does not end with a terminator"));
         }
         self.kernel.block_start.push(self.kernel.kinds.len() as u32);
         self.kernel.edge_start.push(self.kernel.edges.len() as u32);
@@ -285,7 +299,11 @@ impl<'a> Parser<'a> {
         if std::mem::replace(&mut self.blocks[name as usize], block) != NONE {
             return Err(self.cursor.error_at(at, "the block is defined twice"));
         }
-        let pins = self.pins.get_mut(block as usize).map(std::mem::take).unwrap_or_default();
+        let pins = self
+            .pins
+            .get_mut(block as usize)
+            .map(std::mem::take)
+            .unwrap_or_default();
         let mut pins = pins.into_iter();
         self.cursor.space();
         if self.cursor.eat("(") {
@@ -294,7 +312,9 @@ impl<'a> Parser<'a> {
                 let at = self.cursor.pos;
                 let name = self.value_name()?;
                 let Some(pin) = pins.next() else {
-                    return Err(self.cursor.error_at(at, "the function's `pins` names no register for this block argument"));
+                    return Err(self
+                        .cursor
+                        .error_at(at, "the function's `pins` names no register for this block argument"));
                 };
                 expect(&mut self.cursor, ":")?;
                 expect(&mut self.cursor, file_type(pin.file()))?;
@@ -308,7 +328,10 @@ impl<'a> Parser<'a> {
             }
         }
         if pins.next().is_some() {
-            return Err(self.cursor.error_at(at, "the function's `pins` names more registers than the block has arguments"));
+            return Err(self.cursor.error_at(
+                at,
+                "the function's `pins` names more registers than the block has arguments",
+            ));
         }
         self.kernel.arg_start.push(self.arg_pins.len() as u32);
         expect(&mut self.cursor, ":")
@@ -337,7 +360,10 @@ impl<'a> Parser<'a> {
         self.cursor.pos += 1;
         let start = self.cursor.pos;
         if let Some(number) = self.cursor.decimal() {
-            let plain = !self.cursor.peek().is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'.' | b'-'));
+            let plain = !self
+                .cursor
+                .peek()
+                .is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'.' | b'-'));
             let canonical = self.cursor.pos - start == 1 || !self.cursor.slice(start, start + 1).starts_with('0');
             if plain && canonical && (number as usize) < self.cursor.len() {
                 if number as usize >= self.numbered.len() {
@@ -383,12 +409,21 @@ impl<'a> Parser<'a> {
         let mut indexed = false;
         if self.cursor.peek() == Some(b'#') {
             self.cursor.pos += 1;
-            sub = self.cursor.decimal().ok_or_else(|| self.cursor.error("expected the position of a result"))?;
+            sub = self
+                .cursor
+                .decimal()
+                .ok_or_else(|| self.cursor.error("expected the position of a result"))?;
             indexed = true;
         }
         let group = *self.group(name);
         if group.count == 0 {
-            self.pending.push(Pending { edge: false, at: 0, name, sub, pos });
+            self.pending.push(Pending {
+                edge: false,
+                at: 0,
+                name,
+                sub,
+                pos,
+            });
             return Ok(PENDING | (self.pending.len() as u32 - 1));
         }
         self.pick(group, sub, indexed, pos)
@@ -396,17 +431,26 @@ impl<'a> Parser<'a> {
 
     fn pick(&self, group: Group, sub: u32, indexed: bool, pos: usize) -> Result<u32> {
         if sub >= group.count {
-            return Err(self.cursor.error_at(pos, format!("the operation has only {} results", group.count)));
+            return Err(self
+                .cursor
+                .error_at(pos, format!("the operation has only {} results", group.count)));
         }
         if !indexed && group.count > 1 {
-            return Err(self.cursor.error_at(pos, format!("one of {} results is meant: write `#0` behind it", group.count)));
+            return Err(self.cursor.error_at(
+                pos,
+                format!("one of {} results is meant: write `#0` behind it", group.count),
+            ));
         }
         Ok(group.first + sub)
     }
 
     /// Stores a value that was read at the end of the operands or edge arguments.
     fn store(&mut self, value: u32, edge: bool) {
-        let list = if edge { &mut self.kernel.edge_args } else { &mut self.kernel.operands };
+        let list = if edge {
+            &mut self.kernel.edge_args
+        } else {
+            &mut self.kernel.operands
+        };
         if value & (PENDING | ARG) == PENDING {
             let pending = &mut self.pending[(value & !PENDING) as usize];
             (pending.edge, pending.at) = (edge, list.len() as u32);
@@ -424,7 +468,11 @@ impl<'a> Parser<'a> {
             self.cursor.space();
             if self.cursor.eat(":") {
                 self.cursor.space();
-                count = self.cursor.decimal().filter(|n| *n > 1 && *n < 1 << 16).ok_or_else(|| self.cursor.error("expected a number of results above 1"))?;
+                count = self
+                    .cursor
+                    .decimal()
+                    .filter(|n| *n > 1 && *n < 1 << 16)
+                    .ok_or_else(|| self.cursor.error("expected a number of results above 1"))?;
                 self.cursor.space();
             }
             expect(&mut self.cursor, "=")?;
@@ -455,7 +503,10 @@ impl<'a> Parser<'a> {
             "sass.opaque" => {
                 expect(&mut self.cursor, "raw")?;
                 self.cursor.space();
-                let word = self.cursor.word().ok_or_else(|| self.cursor.error("expected `0x` and 32 hexadecimal digits"))?;
+                let word = self
+                    .cursor
+                    .word()
+                    .ok_or_else(|| self.cursor.error("expected `0x` and 32 hexadecimal digits"))?;
                 self.results(results, 0, at)?;
                 self.kernel.finish_op(OpKind::Opaque, Word(word), NONE, NONE);
                 return Ok(());
@@ -463,7 +514,9 @@ impl<'a> Parser<'a> {
             name if name.starts_with("sass.") => return self.instruction(results, at),
             "" => return Err(self.cursor.error_at(at, "expected an operation")),
             other => {
-                let message = format!("`{other}` is no operation of the sass dialect; functions that hold other dialects' operations need the MLIR build");
+                let message = format!(
+                    "`{other}` is no operation of the sass dialect; functions that hold other dialects' operations need the MLIR build"
+                );
                 return Err(self.cursor.error_at(at, message));
             }
         };
@@ -471,7 +524,11 @@ impl<'a> Parser<'a> {
         let count = self.successors()?;
         match (kind, count) {
             (OpKind::Fall, 1) | (OpKind::End, 0) | (OpKind::Entry, _) => {}
-            _ => return Err(self.cursor.error_at(at, format!("`{name}` cannot have {count} successors"))),
+            _ => {
+                return Err(self
+                    .cursor
+                    .error_at(at, format!("`{name}` cannot have {count} successors")));
+            }
         }
         self.kernel.finish_op(kind, Word(0), NONE, NONE);
         Ok(())
@@ -485,7 +542,9 @@ impl<'a> Parser<'a> {
             None if count == 0 => Ok(()),
             _ => {
                 let written = results.map_or(0, |r| r.1);
-                Err(self.cursor.error_at(pos, format!("the operation has {count} results, not {written}")))
+                Err(self
+                    .cursor
+                    .error_at(pos, format!("the operation has {count} results, not {written}")))
             }
         }
     }
@@ -552,12 +611,19 @@ impl<'a> Parser<'a> {
         behind.pos = raw;
         behind.eat("raw");
         behind.space();
-        let word = Word(behind.word().ok_or_else(|| behind.error("expected `0x` and 32 hexadecimal digits"))?);
+        let word = Word(
+            behind
+                .word()
+                .ok_or_else(|| behind.error("expected `0x` and 32 hexadecimal digits"))?,
+        );
         let index = self.layouts.get(word);
         if index == NONE {
             return Err(self.cursor.error_at(
                 at,
-                format!("the word is in no table of {}; an unknown word is written `sass.opaque raw 0x...`", self.kernel.target),
+                format!(
+                    "the word is in no table of {}; an unknown word is written `sass.opaque raw 0x...`",
+                    self.kernel.target
+                ),
             ));
         }
         let layout = self.layouts.list[index as usize].clone();
@@ -595,7 +661,9 @@ impl<'a> Parser<'a> {
         }
         let successors = self.successors()?;
         if successors > 0 && layout.flow == Flow::None {
-            return Err(self.cursor.error_at(at, "the instruction is no terminator and cannot have successors"));
+            return Err(self
+                .cursor
+                .error_at(at, "the instruction is no terminator and cannot have successors"));
         }
         if self.label == SUCCESSOR && successors == 0 {
             return Err(self.cursor.error("expected a code label or a successor"));
@@ -609,7 +677,8 @@ impl<'a> Parser<'a> {
         self.kernel.pins.extend(layout.writes(word));
         self.kernel.pins.extend(written);
         if !layout.operand_types.is_empty() || count > 0 {
-            let mut agree = self.cursor.eat(" : (") && self.cursor.eat(&layout.operand_types) && self.cursor.eat(") -> (");
+            let mut agree =
+                self.cursor.eat(" : (") && self.cursor.eat(&layout.operand_types) && self.cursor.eat(") -> (");
             for k in 0..count {
                 let file = self.kernel.pins[first + k].file();
                 agree = agree && (k == 0 || self.cursor.eat(", ")) && self.cursor.eat(file_type(file));
@@ -625,12 +694,23 @@ impl<'a> Parser<'a> {
     /// The text at the cursor is not what the word says.
     fn disagrees(&self, word: Word, layout: u32) -> ParseError {
         let mut text = String::new();
-        let inst = isa::Inst { word, form: self.layouts.list[layout as usize].form };
+        let inst = isa::Inst {
+            word,
+            form: self.layouts.list[layout as usize].form,
+        };
         let _ = self.isa.write_text(inst, 0, &mut text, None);
         let mut cursor = self.cursor;
         cursor.space();
-        let found: String = cursor.slice(cursor.pos, cursor.len()).chars().take_while(|c| *c != '\n').take(24).collect();
-        cursor.error(format!("the text does not agree with the word at `{found}`; the word 0x{:032x} is `{text}`", word.0))
+        let found: String = cursor
+            .slice(cursor.pos, cursor.len())
+            .chars()
+            .take_while(|c| *c != '\n')
+            .take(24)
+            .collect();
+        cursor.error(format!(
+            "the text does not agree with the word at `{found}`; the word 0x{:032x} is `{text}`",
+            word.0
+        ))
     }
 
     /// `%1, %2 : !sass.reg, !sass.pred)` behind the parenthesis; the types are held against the registers later.
@@ -668,7 +748,10 @@ impl<'a> Parser<'a> {
             self.cursor.pos += 1;
             let name = self.block_name()?;
             let args = self.kernel.edge_args.len() as u32;
-            self.kernel.edges.push(Edge { to: BlockId(name), args });
+            self.kernel.edges.push(Edge {
+                to: BlockId(name),
+                args,
+            });
             count += 1;
             self.cursor.space();
             if self.cursor.eat("(") {
@@ -692,10 +775,16 @@ impl<'a> Parser<'a> {
         for pending in std::mem::take(&mut self.pending) {
             let group = *self.group(pending.name);
             if group.count == 0 {
-                return Err(self.cursor.error_at(pending.pos, "the value is not defined in this function"));
+                return Err(self
+                    .cursor
+                    .error_at(pending.pos, "the value is not defined in this function"));
             }
             let value = ValueId(self.pick(group, pending.sub, true, pending.pos)?);
-            let list = if pending.edge { &mut self.kernel.edge_args } else { &mut self.kernel.operands };
+            let list = if pending.edge {
+                &mut self.kernel.edge_args
+            } else {
+                &mut self.kernel.operands
+            };
             list[pending.at as usize] = value;
         }
         for value in self.kernel.operands.iter_mut().chain(&mut self.kernel.edge_args) {
@@ -706,7 +795,9 @@ impl<'a> Parser<'a> {
         self.kernel.pins.append(&mut self.arg_pins);
         for (name, &block) in self.blocks.iter().enumerate() {
             if block == NONE {
-                return Err(self.cursor.error_at(self.block_uses[name], "the block is not defined in this function"));
+                return Err(self
+                    .cursor
+                    .error_at(self.block_uses[name], "the block is not defined in this function"));
             }
         }
         let total = self.kernel.edge_args.len() as u32;
@@ -723,7 +814,8 @@ impl<'a> Parser<'a> {
             }
         }
         self.kernel.layouts = std::mem::take(&mut self.layouts.list);
-        check::structure(&self.kernel, self.isa).map_err(|e| self.cursor.error_at(self.positions[e.op.index()], e.message))?;
+        check::structure(&self.kernel, self.isa)
+            .map_err(|e| self.cursor.error_at(self.positions[e.op.index()], e.message))?;
         Ok(self.kernel)
     }
 }

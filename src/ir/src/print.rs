@@ -22,7 +22,14 @@ pub fn print_module(kernels: &[Kernel]) -> String {
 pub fn print_module_into(kernels: &[Kernel], out: &mut String) {
     out.push_str("module {\n");
     for kernel in kernels {
-        Printer { names: Names::new(kernel), kernel, out, op: None, terminates: None }.function();
+        Printer {
+            names: Names::new(kernel),
+            kernel,
+            out,
+            op: None,
+            terminates: None,
+        }
+        .function();
     }
     out.push_str("}\n");
 }
@@ -234,7 +241,12 @@ impl<'k> Printer<'k, '_> {
             }
             let own = layout.writes(word).count();
             for (k, v) in op.results().skip(own).enumerate() {
-                let _ = write!(self.out, "{}\"{}\"", if k > 0 { ", " } else { " writes(" }, kernel.pin(v));
+                let _ = write!(
+                    self.out,
+                    "{}\"{}\"",
+                    if k > 0 { ", " } else { " writes(" },
+                    kernel.pin(v)
+                );
             }
             if types_of_all.len() > own {
                 self.out.push(')');

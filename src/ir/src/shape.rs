@@ -86,7 +86,10 @@ pub(crate) fn translate<'a>(pieces: impl IntoIterator<Item = Piece<'a>>) -> Vec<
         from + units[from..].iter().take_while(|u| more(u)).count()
     };
     let text_of = |from: usize, to: usize| {
-        units[from..to].iter().filter_map(|u| if let Unit::Char(c) = u { Some(*c) } else { None }).collect::<String>()
+        units[from..to]
+            .iter()
+            .filter_map(|u| if let Unit::Char(c) = u { Some(*c) } else { None })
+            .collect::<String>()
     };
     while at < units.len() {
         let unit = units[at];
@@ -96,13 +99,21 @@ pub(crate) fn translate<'a>(pieces: impl IntoIterator<Item = Piece<'a>>) -> Vec<
                 if !lit.is_empty() {
                     parts.push(Part::Lit(std::mem::take(&mut lit)));
                 }
-                parts.push(Part::Hole { field, bracketed: depth > 0, negated });
+                parts.push(Part::Hole {
+                    field,
+                    bracketed: depth > 0,
+                    negated,
+                });
                 negated = false;
             }
             Unit::Char('.') if word_end(at, false) > at => {
                 let end = word_end(at, false);
                 let suffix = text_of(at, end);
-                lit.push_str(&if is_identifier(&suffix) { format!("<{suffix}>") } else { format!("<{}>", quote(&suffix)) });
+                lit.push_str(&if is_identifier(&suffix) {
+                    format!("<{suffix}>")
+                } else {
+                    format!("<{}>", quote(&suffix))
+                });
                 at = end;
             }
             Unit::Char('!' | '~') => {
@@ -152,8 +163,16 @@ mod tests {
             .iter()
             .map(|p| match p {
                 Part::Lit(s) => s.clone(),
-                Part::Hole { field, bracketed, negated } => {
-                    format!("%{field}{}{}", if *bracketed { "b" } else { "" }, if *negated { "n" } else { "" })
+                Part::Hole {
+                    field,
+                    bracketed,
+                    negated,
+                } => {
+                    format!(
+                        "%{field}{}{}",
+                        if *bracketed { "b" } else { "" },
+                        if *negated { "n" } else { "" }
+                    )
                 }
             })
             .collect()

@@ -18,7 +18,11 @@ pub(crate) struct Accesses {
 impl Accesses {
     pub fn new(blocks: usize, registers: usize) -> Accesses {
         let words = registers.div_ceil(64);
-        Accesses { words, reads: vec![0; blocks * words], writes: vec![0; blocks * words] }
+        Accesses {
+            words,
+            reads: vec![0; blocks * words],
+            writes: vec![0; blocks * words],
+        }
     }
 
     pub fn read(&mut self, block: usize, register: usize) {
@@ -78,12 +82,15 @@ pub(crate) fn place(graph: &Graph<'_>, accesses: &Accesses) -> Option<Placement>
         live_out.fill(0);
         for &s in graph.successors(b) {
             let s = s as usize * words;
-            live_out.iter_mut().zip(&live_in[s..s + words]).for_each(|(out, live)| *out |= live);
+            live_out
+                .iter_mut()
+                .zip(&live_in[s..s + words])
+                .for_each(|(out, live)| *out |= live);
         }
         let mut changed = false;
-        for w in 0..words {
+        for (w, out) in live_out.iter().enumerate() {
             let i = b * words + w;
-            let live = accesses.reads[i] | (live_out[w] & !accesses.writes[i]);
+            let live = accesses.reads[i] | (out & !accesses.writes[i]);
             changed |= live != live_in[i];
             live_in[i] = live;
         }
@@ -139,7 +146,13 @@ pub(crate) fn place(graph: &Graph<'_>, accesses: &Accesses) -> Option<Placement>
         }
     }
     let (child_start, children) = dominators.children();
-    Some(Placement { live_in, arguments, words, child_start, children })
+    Some(Placement {
+        live_in,
+        arguments,
+        words,
+        child_start,
+        children,
+    })
 }
 
 impl Placement {
@@ -152,12 +165,7 @@ impl Placement {
     }
 
     /// Visits the dominator tree: `enter(block)` before its children, `leave(block)` after them.
-    pub fn walk<S>(
-        &self,
-        state: &mut S,
-        mut enter: impl FnMut(&mut S, usize),
-        mut leave: impl FnMut(&mut S, usize),
-    ) {
+    pub fn walk<S>(&self, state: &mut S, mut enter: impl FnMut(&mut S, usize), mut leave: impl FnMut(&mut S, usize)) {
         let mut stack = vec![(0u32, false)];
         while let Some((block, done)) = stack.pop() {
             let b = block as usize;

@@ -25,7 +25,11 @@ pub(crate) fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result
         match *seg {
             Seg::Lit(start, end) => sink.lit(&layout.literals[start as usize..end as usize])?,
             Seg::Guard => {
-                sink.lit(if layout.guard_negated(word) { " guard(not " } else { " guard(" })?;
+                sink.lit(if layout.guard_negated(word) {
+                    " guard(not "
+                } else {
+                    " guard("
+                })?;
                 sink.value(0)?;
                 sink.lit(")")?;
             }
@@ -94,7 +98,11 @@ impl Buffer {
     pub fn hex(&mut self, value: u64, digits: u8) {
         self.push(b'0');
         self.push(b'x');
-        let needed = (64 - value.leading_zeros()).div_ceil(4).max(1).max(digits as u32).min(16);
+        let needed = (64 - value.leading_zeros())
+            .div_ceil(4)
+            .max(1)
+            .max(digits as u32)
+            .min(16);
         for k in (0..needed).rev() {
             self.push(b"0123456789abcdef"[(value >> (k * 4)) as usize & 15]);
         }
@@ -104,7 +112,13 @@ impl Buffer {
 impl Imm {
     fn write(&self, word: Word, out: &mut Buffer) {
         let (value, signed, digits) = match *self {
-            Imm::Plain { lo, bits, signed, shift, digits } => {
+            Imm::Plain {
+                lo,
+                bits,
+                signed,
+                shift,
+                digits,
+            } => {
                 let raw = (word.0 >> lo) as u64 & (u64::MAX >> (64 - bits));
                 let value = match signed {
                     true => ((raw << (64 - bits)) as i64) >> (64 - bits),
@@ -112,7 +126,11 @@ impl Imm {
                 };
                 (value << shift, signed, digits)
             }
-            Imm::Field { ref field, signed, digits } => (field.get(word), signed, digits),
+            Imm::Field {
+                ref field,
+                signed,
+                digits,
+            } => (field.get(word), signed, digits),
         };
         if signed && value < 0 {
             out.push(b'-');

@@ -319,6 +319,12 @@ impl<'a> Form<'a> {
         &self.data.fields
     }
 
+    /// Bits that choose the form, the shapes of its operands and its modifiers, and the guard's negation: two words of the form that
+    /// agree in them have the same text and accesses but for register numbers and immediates.
+    pub fn selector_mask(&self) -> u128 {
+        self.data.fixed
+    }
+
     /// Number of a field by name.
     pub fn field(&self, name: &str) -> Option<usize> {
         self.data.fields.iter().position(|f| f.name == name)
