@@ -1,1 +1,144 @@
-//! sass2mlir: the `passes` room.
+//! The portable passes: each looks at one kernel in SSA and returns an edit list; it changes nothing itself.
+//!
+//! One pass a file. A pass is written once, over [`ir::Kernel`], and runs wherever the engine runs: on the command line,
+//! on the device, inside a process that loads kernels. To add one: write the file, implement [`Pass`], list it in
+//! [`BUILTIN`].
+
+mod ffma_deftz;
+mod options;
+mod retarget_param;
+
+use std::ops::Range;
+
+pub use ffma_deftz::FfmaDeftz;
+pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
+pub use retarget_param::RetargetParam;
+
+/// What a pass may know beside the kernel.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The instruction set of the kernel's target.
+    pub isa: &'a isa::Isa,
+    /// Where the kernel's parameters lie in constant bank 0 (bytes), where the file says so.
+    pub params: Option<(u32, u32)>,
+}
+
+impl Context<'_> {
+    /// The parameter area as a range of byte offsets in constant bank 0.
+    pub fn param_range(&self) -> Option<Range<u32>> {
+        self.params.map(|(start, end)| start..end)
+    }
+}
+
+/// A rewriting pass.
+pub trait Pass: Send + Sync {
+    /// The name in `pass.toml`.
+    fn name(&self) -> &str;
+
+    /// One line for people: what it does.
+    fn summary(&self) -> &str;
+
+    /// What the user accepts by asking for it, if the rewritten kernel may compute other bits. Printed with every report.
+    fn caution(&self) -> Option<&str> {
+        None
+    }
+
+    /// The options it takes.
+    fn options(&self) -> &[OptionSpec] {
+        &[]
+    }
+
+    /// Checks what types and ranges cannot say, before any kernel is read.
+    fn check(&self, _options: &Options) -> Result<(), OptionError> {
+        Ok(())
+    }
+
+    /// Looks at one kernel and says what it would change.
+    fn run(&self, cx: &Context<'_>, kernel: &ir::Kernel, options: &Options) -> Result<PassResult, Refusal>;
+}
+
+/// What a pass found in one kernel.
+#[derive(Clone, Debug, Default)]
+pub struct PassResult {
+    /// The changes, to be applied only in apply mode.
+    pub edits: ir::EditList,
+    /// How many places the pass fires at.
+    pub sites: usize,
+    /// How many instructions the edits rewrite.
+    pub ops: usize,
+    /// What was done, as `2 warp-uniform webs migrated`; the default is `N sites rewritten`.
+    pub headline: Option<String>,
+    /// Places that the pass looked at and left alone, with the reason.
+    pub skipped: Vec<Skipped>,
+    /// Remarks for the user.
+    pub notes: Vec<String>,
+}
+
+/// A place that a pass left alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Byte offset of the instruction in the kernel's code.
+    pub offset: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// The pass will not touch this kernel, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// The instructions of a kernel with their byte offsets in the code, in address order.
+pub fn instructions(kernel: &ir::Kernel) -> impl Iterator<Item = (u64, ir::OpId, isa::Inst)> + '_ {
+    let code = kernel.ops().filter_map(|op| op.inst().map(|inst| (op.id(), inst)));
+    code.zip((0u64..).step_by(16))
+        .map(|((id, inst), offset)| (offset, id, inst))
+}
+
+/// `1 site`, `2 sites`.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// The passes of this crate.
+pub const BUILTIN: &[&dyn Pass] = &[&FfmaDeftz, &RetargetParam];
+
+/// The passes that a configuration can name.
+#[derive(Clone)]
+pub struct Registry<'a> {
+    passes: Vec<&'a dyn Pass>,
+}
+
+impl Default for Registry<'_> {
+    fn default() -> Self {
+        Registry {
+            passes: BUILTIN.to_vec(),
+        }
+    }
+}
+
+impl<'a> Registry<'a> {
+    /// Adds a pass; a name that is already taken is an error, so that nothing is replaced in silence.
+    pub fn add(&mut self, pass: &'a dyn Pass) -> Result<(), DuplicatePass> {
+        if self.get(pass.name()).is_some() {
+            return Err(DuplicatePass(pass.name().to_owned()));
+        }
+        self.passes.push(pass);
+        Ok(())
+    }
+
+    /// Finds a pass by name.
+    pub fn get(&self, name: &str) -> Option<&'a dyn Pass> {
+        self.passes.iter().copied().find(|p| p.name() == name)
+    }
+
+    /// All passes, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &'a dyn Pass> + '_ {
+        self.passes.iter().copied()
+    }
+}
+
+/// Two passes of one name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a pass named `{0}` is already there; give the plugin's pass another name")]
+pub struct DuplicatePass(pub String);
