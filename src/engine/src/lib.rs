@@ -1,1 +1,23 @@
-//! sass2mlir: the `engine` room.
+//! Runs passes over the kernels of a file and writes the result back into it.
+//!
+//! [`apply`] is the whole job as one call: bytes and a [`Config`] in, new bytes and a [`Report`] out. It prints nothing and
+//! touches no file, so that the program and a load-time hook run the same code.
+//!
+//! The promise: kernels that the configuration does not name come back byte-identical; in the others only bits change
+//! that an edit names ([`mask`]); whatever goes wrong leaves that kernel as it was, with the reason in the report.
+
+mod allowed;
+pub mod config;
+mod error;
+pub mod mask;
+mod open;
+pub mod report;
+pub mod roundtrip;
+mod run;
+
+pub use config::{Config, ConfigError, ConfigErrors, Mode};
+pub use error::Error;
+pub use open::{Images, OpenImage, Opened};
+pub use report::Report;
+pub use roundtrip::roundtrip;
+pub use run::{KernelText, Options, Outcome, apply};

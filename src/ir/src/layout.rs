@@ -293,7 +293,7 @@ impl Hasher for KeyHasher {
     }
 
     fn write_u64(&mut self, v: u64) {
-        let m = (self.0 ^ v) as u128 * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835u128;
+        let m = (self.0 ^ v) as u128 * 0x9e37_79b9_7f4a_7c15;
         self.0 = (m >> 64) as u64 ^ m as u64;
     }
 }

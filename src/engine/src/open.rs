@@ -1,0 +1,109 @@
+//! From bytes to device images: one way for a cubin, a fatbin, and a host program or library that holds them.
+
+use cubin::Image;
+use cubin::container::{Container, ImageEntry};
+use isa::Target;
+
+use crate::Error;
+
+/// A file with its images decompressed.
+pub struct Opened<'a> {
+    bytes: &'a [u8],
+    container: Container<'a>,
+    entries: Vec<ImageEntry<'a>>,
+}
+
+/// The images of a file that can be read.
+pub struct Images<'o> {
+    /// Where in the file each is (empty when the file is the image), and the image.
+    pub list: Vec<OpenImage<'o>>,
+    /// Images that are not for the target asked for, or for a GPU that the project does not know: place and reason.
+    pub passed_over: Vec<String>,
+}
+
+/// One image of a file.
+pub struct OpenImage<'o> {
+    /// Position among all images of the file.
+    pub index: usize,
+    /// Where in the file it is; empty when the file is the image.
+    pub path: &'o str,
+    /// The image.
+    pub image: Image<'o>,
+}
+
+impl<'a> Opened<'a> {
+    /// Finds the images and decompresses them.
+    pub fn new(bytes: &'a [u8]) -> Result<Opened<'a>, Error> {
+        let whole = |cause| Error::Cubin {
+            image: String::new(),
+            cause,
+        };
+        let container = Container::parse(bytes).map_err(whole)?;
+        let entries = container.images().collect::<Result<Vec<_>, _>>().map_err(whole)?;
+        if entries.is_empty() {
+            return Err(Error::NoImages);
+        }
+        Ok(Opened {
+            bytes,
+            container,
+            entries,
+        })
+    }
+
+    /// The file.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Reads the images for a target, or all of them. A file that is one cubin must be readable and for that target; in a
+    /// container, images for other targets and other GPUs are passed over, but there must be one that is not.
+    pub fn images(&self, arch: Option<Target>) -> Result<Images<'_>, Error> {
+        let mut images = Images {
+            list: Vec::new(),
+            passed_over: Vec::new(),
+        };
+        let mut others = Vec::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let image = match Image::parse(&entry.bytes) {
+                Ok(image) => image,
+                Err(cause @ cubin::CubinError::UnknownTarget { .. }) if self.entries.len() > 1 => {
+                    images.passed_over.push(format!("{}: {cause}", entry.path));
+                    continue;
+                }
+                Err(cause) => {
+                    return Err(Error::Cubin {
+                        image: entry.path.clone(),
+                        cause,
+                    });
+                }
+            };
+            if arch.is_some_and(|a| a != image.target()) {
+                others.push(image.target());
+                continue;
+            }
+            images.list.push(OpenImage {
+                index,
+                path: &entry.path,
+                image,
+            });
+        }
+        others.sort();
+        others.dedup();
+        match (arch, others.first()) {
+            (Some(wanted), Some(&first)) if images.list.is_empty() => {
+                let found = others.iter().map(Target::to_string).collect::<Vec<_>>().join(", ");
+                Err(Error::WrongTarget { wanted, found, first })
+            }
+            _ => Ok(images),
+        }
+    }
+
+    /// The file with some images replaced, each given as its index and its new bytes. Everything else is byte-identical.
+    pub fn rebuild(&self, replaced: &[(usize, Vec<u8>)]) -> Result<Vec<u8>, Error> {
+        let borrowed: Vec<(usize, &[u8])> = replaced.iter().map(|(i, b)| (*i, b.as_slice())).collect();
+        self.container.rebuild(&borrowed).map_err(|cause| Error::Cubin {
+            image: String::new(),
+            cause,
+        })
+    }
+}

@@ -1,0 +1,179 @@
+//! What happened to a file: data for `--json`, and the lines that people read.
+//!
+//! The lines are made here, not in the program, so that the log of a load-time rewrite and the output of `apply` are the
+//! same words.
+
+use std::fmt;
+
+use passes::count;
+use serde::Serialize;
+
+use crate::config::Mode;
+
+/// The outcome for a whole file, image by image in file order.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// The device images of the file.
+    pub images: Vec<ImageReport>,
+    /// Images for GPUs that the project does not know: place and reason.
+    pub passed_over: Vec<String>,
+}
+
+/// One device image (a cubin, alone or inside a container).
+#[derive(Clone, Debug, Serialize)]
+pub struct ImageReport {
+    /// Where in the file it is; empty when the file is the image.
+    pub path: String,
+    /// The target, as `sm_87`.
+    pub target: String,
+    /// Kernels that the configuration names, in file order.
+    pub kernels: Vec<KernelReport>,
+    /// How many kernels the configuration does not name; they are byte-identical.
+    pub not_named: usize,
+    /// Why the image was left alone as a whole, if it was.
+    pub left_alone: Option<String>,
+    /// What was written, if anything was.
+    pub patch: Option<PatchReport>,
+}
+
+/// What a patch changed.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PatchReport {
+    /// Kernels whose code changed.
+    pub kernels: usize,
+    /// Instructions that changed.
+    pub instructions: usize,
+    /// True when attributes were rewritten too.
+    pub nv_info_updated: bool,
+}
+
+impl fmt::Display for PatchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let info = if self.nv_info_updated { "updated" } else { "unchanged" };
+        write!(f, "patch: .text rewritten in place, .nv.info {info} - ABI unchanged")
+    }
+}
+
+/// One kernel that the configuration names.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelReport {
+    /// The kernel's name as the file has it.
+    pub name: String,
+    /// The target, as `sm_87`.
+    pub target: String,
+    /// Number of instructions, padding included.
+    pub instructions: usize,
+    /// What each pass did, in the order they ran.
+    pub passes: Vec<PassReport>,
+    /// Instructions whose bytes changed.
+    pub changed: usize,
+    /// Why the kernel is byte-identical although a pass in apply mode was to rewrite it.
+    pub left_alone: Option<String>,
+}
+
+impl KernelReport {
+    /// `lift: sm_87 mul_mat_q4_K - 1204 instructions`
+    pub fn lift_line(&self) -> String {
+        format!(
+            "lift: {} {} - {} instructions",
+            self.target, self.name, self.instructions
+        )
+    }
+}
+
+/// One pass on one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct PassReport {
+    /// The pass.
+    pub name: String,
+    /// Rewrite or report.
+    pub mode: Mode,
+    /// Places it fires at.
+    pub sites: usize,
+    /// Instructions it rewrites.
+    pub ops: usize,
+    /// What it did, in its own words.
+    pub headline: Option<String>,
+    /// Places it looked at and left alone.
+    pub skipped: Vec<SkippedSite>,
+    /// Remarks.
+    pub notes: Vec<String>,
+    /// Why it did nothing at all.
+    pub refused: Option<String>,
+}
+
+/// A place that a pass left alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct SkippedSite {
+    /// Byte offset in the kernel's code.
+    pub offset: u64,
+    /// Why.
+    pub reason: String,
+}
+
+impl fmt::Display for PassReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]: ", self.name, self.mode)?;
+        match (&self.refused, self.mode) {
+            (Some(why), _) => write!(f, "refused - {why}"),
+            (None, Mode::Report) => write!(f, "would fire at {} - no bytes changed", count(self.sites, "site")),
+            (None, Mode::Apply) if self.sites == 0 => f.write_str("fires nowhere - no bytes changed"),
+            (None, Mode::Apply) => match &self.headline {
+                Some(headline) => write!(f, "{headline} ({} rewritten)", count(self.ops, "op")),
+                None => write!(f, "{} rewritten ({})", count(self.sites, "site"), count(self.ops, "op")),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(mode: Mode, sites: usize) -> PassReport {
+        PassReport {
+            name: "ffma-deftz".into(),
+            mode,
+            sites,
+            ops: sites,
+            headline: None,
+            skipped: vec![],
+            notes: vec![],
+            refused: None,
+        }
+    }
+
+    #[test]
+    fn lines() {
+        assert_eq!(
+            pass(Mode::Report, 61).to_string(),
+            "ffma-deftz [report]: would fire at 61 sites - no bytes changed"
+        );
+        assert_eq!(
+            pass(Mode::Report, 1).to_string(),
+            "ffma-deftz [report]: would fire at 1 site - no bytes changed"
+        );
+        assert_eq!(
+            pass(Mode::Apply, 0).to_string(),
+            "ffma-deftz [apply]: fires nowhere - no bytes changed"
+        );
+        let mut p = pass(Mode::Apply, 2);
+        p.headline = Some("2 warp-uniform webs migrated".into());
+        p.ops = 14;
+        assert_eq!(
+            p.to_string(),
+            "ffma-deftz [apply]: 2 warp-uniform webs migrated (14 ops rewritten)"
+        );
+        p.refused = Some("IMAD at 0x0010: no".into());
+        assert_eq!(p.to_string(), "ffma-deftz [apply]: refused - IMAD at 0x0010: no");
+        let patch = PatchReport {
+            kernels: 1,
+            instructions: 61,
+            nv_info_updated: false,
+        };
+        assert_eq!(
+            patch.to_string(),
+            "patch: .text rewritten in place, .nv.info unchanged - ABI unchanged"
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! The engine as a library: several images in one file, passes that misbehave, the same outcome on any number of threads.
+
+use std::fs;
+use std::path::Path;
+
+use passes::{Context, Pass, PassResult, Refusal, Registry};
+use sass2mlir_engine::{self as engine, Config, Options};
+
+fn kernels(name: &str) -> Vec<u8> {
+    fs::read(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../tests/kernels")
+            .join(name),
+    )
+    .expect(name)
+}
+
+fn mul_mat() -> Vec<u8> {
+    kernels("sm_87/own_mul_mat.cubin")
+}
+
+fn config(text: &str) -> Config<'static> {
+    Config::parse(text, "pass.toml", &Registry::default()).unwrap()
+}
+
+const DEFTZ: &str = "[[pass]]\nname = \"ffma-deftz\"\nmode = \"apply\"\n";
+
+/// A fatbin file with uncompressed images, written from the format's description.
+fn fatbin(images: &[(&[u8], u32)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (image, sm) in images {
+        let padded = image.len().next_multiple_of(8);
+        let mut entry = vec![0u8; 64];
+        entry[0..2].copy_from_slice(&2u16.to_le_bytes()); // an ELF image
+        entry[2..4].copy_from_slice(&0x101u16.to_le_bytes());
+        entry[4..8].copy_from_slice(&64u32.to_le_bytes());
+        entry[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+        entry[28..32].copy_from_slice(&sm.to_le_bytes());
+        entry[40..48].copy_from_slice(&0x11u64.to_le_bytes());
+        body.extend(entry);
+        body.extend_from_slice(image);
+        body.resize(body.len() + padded - image.len(), 0);
+    }
+    let mut file = 0xBA55_ED50u32.to_le_bytes().to_vec();
+    file.extend(1u16.to_le_bytes());
+    file.extend(16u16.to_le_bytes());
+    file.extend((body.len() as u64).to_le_bytes());
+    file.extend(body);
+    file
+}
+
+fn rewritten(bytes: &[u8], text: &str) -> Option<Vec<u8>> {
+    engine::apply(bytes, &config(text), &Options::default()).unwrap().bytes
+}
+
+#[test]
+fn an_image_in_a_fatbin_is_rewritten_like_the_file() {
+    let (cubin, other) = (mul_mat(), kernels("sm_87/own_features.cubin"));
+    let alone = rewritten(&cubin, DEFTZ).expect("it has FFMA.FTZ");
+    let file = fatbin(&[(&other, 87), (&cubin, 87)]);
+    let outcome = engine::apply(&file, &config(DEFTZ), &Options::default()).unwrap();
+    assert_eq!(outcome.bytes.unwrap(), fatbin(&[(&other, 87), (&alone, 87)]));
+    let images = &outcome.report.images;
+    assert_eq!(images.len(), 2);
+    assert!(images[0].patch.is_none() && images[1].patch.is_some());
+    assert_ne!(images[0].path, images[1].path);
+}
+
+#[test]
+fn an_image_of_a_target_that_is_not_named_stays() {
+    let (cubin, other) = (mul_mat(), kernels("sm_90a/own_features.cubin"));
+    let alone = rewritten(&cubin, DEFTZ).unwrap();
+    let file = fatbin(&[(&other, 90), (&cubin, 87)]);
+    let text = format!("{DEFTZ}sm = \"sm_87\"\n");
+    assert_eq!(rewritten(&file, &text).unwrap(), fatbin(&[(&other, 90), (&alone, 87)]));
+    assert_eq!(rewritten(&file, &format!("{DEFTZ}sm = \"sm_75\"\n")), None);
+}
+
+#[test]
+fn the_outcome_does_not_depend_on_the_number_of_threads() {
+    let cubin = mul_mat();
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let options = Options {
+                keep_text: true,
+                ..Options::default()
+            };
+            let o = engine::apply(&cubin, &config(DEFTZ), &options).unwrap();
+            let texts: Vec<_> = o.texts.into_iter().map(|t| (t.name, t.before, t.after)).collect();
+            (o.bytes, format!("{:?}", o.report), texts)
+        })
+    };
+    assert_eq!(with(1), with(4));
+}
+
+/// Passes that a careless author could write.
+struct Bad(&'static str, fn(&ir::Kernel) -> Result<PassResult, Refusal>);
+
+impl Pass for Bad {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn summary(&self) -> &str {
+        "misbehaves"
+    }
+    fn run(&self, _: &Context<'_>, kernel: &ir::Kernel, _: &passes::Options) -> Result<PassResult, Refusal> {
+        (self.1)(kernel)
+    }
+}
+
+fn edit(op: ir::OpId, field: usize, value: i64) -> PassResult {
+    let mut result = PassResult {
+        sites: 1,
+        ops: 1,
+        ..PassResult::default()
+    };
+    result.edits.edits.push(ir::Edit::SetField { op, field, value });
+    result
+}
+
+static PANICS: Bad = Bad("panics", |_| panic!("at the disco"));
+static OUT_OF_RANGE: Bad = Bad("out-of-range", |_| Ok(edit(ir::OpId(u32::MAX), 0, 0)));
+static NO_FIELD: Bad = Bad("no-field", |k| {
+    Ok(edit(passes::instructions(k).next().unwrap().1, 99, 0))
+});
+
+#[test]
+fn a_pass_that_misbehaves_harms_no_kernel() {
+    for (pass, why) in [
+        (&PANICS, "panicked: at the disco"),
+        (&OUT_OF_RANGE, "out-of-range"),
+        (&NO_FIELD, "no-field"),
+    ] {
+        let mut registry = Registry::default();
+        registry.add(pass).unwrap();
+        assert!(registry.add(pass).is_err());
+        // The first entry alone would change every kernel; the second spoils exactly the one it names.
+        let text = format!(
+            "{DEFTZ}[[pass]]\nname = \"{}\"\nfn = \"mul_mat_f32\"\nmode = \"apply\"\n",
+            pass.0
+        );
+        let config = Config::parse(&text, "pass.toml", &registry).unwrap();
+        let outcome = engine::apply(&mul_mat(), &config, &Options::default()).unwrap();
+        let kernels = &outcome.report.images[0].kernels;
+        let spoiled = kernels.iter().find(|k| k.name == "mul_mat_f32").unwrap();
+        let reason = spoiled
+            .left_alone
+            .as_deref()
+            .unwrap_or_else(|| panic!("{}: not left alone", pass.0));
+        assert!(reason.contains(why), "{reason}");
+        assert_eq!(spoiled.changed, 0);
+        let good = format!("{DEFTZ}fn = [\"[!m]*\", \"mul_mat_q4_K\"]\n");
+        assert_eq!(outcome.bytes, rewritten(&mul_mat(), &good), "{}", pass.0);
+        // In report mode a bad pass is only a line in the report.
+        let report = Options {
+            report_only: true,
+            ..Options::default()
+        };
+        assert_eq!(engine::apply(&mul_mat(), &config, &report).unwrap().bytes, None);
+    }
+}
+
+#[test]
+fn damaged_files_are_errors() {
+    let good = mul_mat();
+    for end in [0, 10, 64, good.len() / 2] {
+        assert!(
+            engine::apply(&good[..end], &config(DEFTZ), &Options::default()).is_err(),
+            "{end} bytes"
+        );
+    }
+    let wrong = Options {
+        arch: Some(isa::Target::Sm90),
+        ..Options::default()
+    };
+    let e = engine::apply(&good, &config(DEFTZ), &wrong).unwrap_err().to_string();
+    assert_eq!(
+        e,
+        "holds code for sm_87, not for sm_90; give --arch sm_87 or another file"
+    );
+}
