@@ -1,1 +1,75 @@
-fn main() {}
+//! The `sass2mlir` program: arguments in, calls to the rooms below, words out.
+
+mod args;
+mod commands;
+mod input;
+mod output;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+
+/// What a command that ran to its end found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Everything held: exit code 0.
+    Good,
+    /// A difference or a mismatch: exit code 1.
+    Difference,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Some(n) = cli.threads
+        && let Err(e) = rayon::ThreadPoolBuilder::new().num_threads(n).build_global()
+    {
+        eprintln!("sass2mlir: --threads {n}: {e}");
+        return ExitCode::from(2);
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let result = run(&cli.command, &mut out).and_then(|finding| {
+        out.flush()?;
+        Ok(finding)
+    });
+    match result {
+        Ok(Finding::Good) => ExitCode::SUCCESS,
+        Ok(Finding::Difference) => ExitCode::from(1),
+        // The reader of the pipe has seen enough (`sass2mlir lift K.cubin | head`).
+        Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            let _ = out.flush();
+            eprintln!("sass2mlir: {e:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: &Command, out: &mut dyn Write) -> Result<Finding> {
+    match command {
+        Command::Roundtrip(a) => commands::roundtrip::run(a, out),
+        Command::Disasm(a) => commands::disasm::run(a, out),
+        Command::Lift(a) => commands::lift::run(a, out),
+        Command::Lower(a) => commands::lower::run(a, out),
+        Command::Info(a) => commands::info::run(a, out),
+        Command::Apply(a) => commands::apply::run(a, out),
+        Command::Passes { json } => commands::passes::run(*json, out),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "sass2mlir", &mut &mut *out);
+            Ok(Finding::Good)
+        }
+    }
+}
+
+fn is_broken_pipe(e: &anyhow::Error) -> bool {
+    e.chain().any(|c| {
+        let io = c.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = c
+            .downcast_ref::<serde_json::Error>()
+            .and_then(serde_json::Error::io_error_kind);
+        io.or(json) == Some(io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,248 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use isa::Target;
+
+/// Exit codes, in `--help` of the program.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done; every comparison held
+  1  a difference or a mismatch, or a kernel that was to be rewritten was left alone under --strict
+  2  wrong usage or bad input; the message names the file, the place and the cure
+
+Colour and progress appear on a terminal only; NO_COLOR turns colour off.";
+
+/// Lifts NVIDIA GPU machine code (SASS) to SSA in MLIR, rewrites it, and writes it back byte-exactly.
+#[derive(Debug, Parser)]
+#[command(name = "sass2mlir", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 110)]
+pub struct Cli {
+    /// Threads to use; default: one per core
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<usize>,
+
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Prove that decode, SSA, text, parse, lowering and encode give back the same bytes
+    #[command(after_help = "\
+Examples:
+  sass2mlir roundtrip K.cubin --arch sm_87
+  sass2mlir roundtrip libfoo.so --json
+
+The whole way for every kernel: decode -> SSA -> text -> parse -> lower (register fields cleared first) -> encode ->
+patch -> compare the files. Exit code 1 when a word or the file differs.")]
+    Roundtrip(Roundtrip),
+
+    /// Print the instructions as NVIDIA's nvdisasm writes them
+    #[command(after_help = "\
+Examples:
+  sass2mlir disasm K.cubin
+  sass2mlir disasm K.cubin --kernel '*mul_mat*' --hex --control")]
+    Disasm(Disasm),
+
+    /// Lift kernels to SSA and print them as MLIR text
+    #[command(after_help = "\
+Examples:
+  sass2mlir lift K.cubin -o K.mlir
+  sass2mlir lift libfoo.so --arch sm_87 --kernel '*softmax*' | less")]
+    Lift(Lift),
+
+    /// Lower MLIR text and put the kernels' code back into a cubin
+    #[command(after_help = "\
+Example:
+  sass2mlir lower K.mlir --into K.cubin -o OUT.cubin
+
+Each kernel of the text replaces the code of the kernel with that name; everything else stays byte-identical.")]
+    Lower(Lower),
+
+    /// Show kernels, registers, shared memory, parameters, ABI, target, attributes
+    #[command(after_help = "\
+Examples:
+  sass2mlir info K.cubin
+  sass2mlir info a.out --attributes --json")]
+    Info(Info),
+
+    /// Run the passes of a configuration over the kernels it names and write the rewritten file
+    #[command(after_help = "\
+Examples:
+  sass2mlir apply K.cubin --config pass.toml -o OUT.cubin
+  sass2mlir apply K.cubin --config pass.toml --report-only
+  sass2mlir passes                                      the passes and their options
+
+pass.toml:
+  [[pass]]
+  name = \"ffma-deftz\"
+  sm   = [\"sm_87\"]           # default: every target
+  fn   = [\"*mul_mat*\"]       # globs; default: every kernel
+  mode = \"report\"            # or \"apply\"; there is no default
+
+Kernels that no entry names stay byte-identical. A kernel that fails a check is left byte-identical, with the reason.")]
+    Apply(Apply),
+
+    /// List the passes that a configuration can name, with their options
+    #[command(after_help = "\
+Examples:
+  sass2mlir passes
+  sass2mlir passes --json")]
+    Passes {
+        /// Report as JSON
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Example:
+  sass2mlir completions bash > ~/.local/share/bash-completion/completions/sass2mlir")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The file to read, and which of its kernels.
+#[derive(Debug, Args)]
+pub struct Input {
+    /// A cubin, a fatbin, or an ELF executable, library or object that holds them
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The target that the file must hold; images for other targets are passed over
+    #[arg(long, value_name = "SM")]
+    pub arch: Option<Target>,
+
+    /// Only kernels whose name matches one of these globs
+    #[arg(long = "kernel", value_name = "GLOB")]
+    pub kernels: Vec<String>,
+}
+
+/// `roundtrip`
+#[derive(Debug, Args)]
+pub struct Roundtrip {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `disasm`
+#[derive(Debug, Args)]
+pub struct Disasm {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Show the 128-bit words
+    #[arg(long)]
+    pub hex: bool,
+
+    /// Show stall counts, barriers, wait masks and operand-cache flags
+    #[arg(long)]
+    pub control: bool,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `lift`
+#[derive(Debug, Args)]
+pub struct Lift {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Where to write the text; default: standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Report as JSON (needs -o)
+    #[arg(long, requires = "output")]
+    pub json: bool,
+}
+
+/// `lower`
+#[derive(Debug, Args)]
+pub struct Lower {
+    /// The MLIR text
+    #[arg(value_name = "MLIR", value_hint = ValueHint::FilePath)]
+    pub text: PathBuf,
+
+    /// The file whose kernels are replaced
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub into: PathBuf,
+
+    /// Where to write the result
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `info`
+#[derive(Debug, Args)]
+pub struct Info {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// List the .nv.info attributes too
+    #[arg(long)]
+    pub attributes: bool,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `apply`
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// A cubin, a fatbin, or an ELF executable, library or object that holds them
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The target that the file must hold
+    #[arg(long, value_name = "SM")]
+    pub arch: Option<Target>,
+
+    /// Which passes run on which kernels
+    #[arg(long, value_name = "TOML", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+
+    /// A folder of plugin passes (.so); the built-in passes need none
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub passes: Option<PathBuf>,
+
+    /// Where to write the result
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "report_only")]
+    pub output: Option<PathBuf>,
+
+    /// Treat every entry as mode = "report": count sites, change nothing
+    #[arg(long)]
+    pub report_only: bool,
+
+    /// Write the text of each named kernel before and after, as NAME.before.mlir and NAME.after.mlir
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub keep_mlir: Option<PathBuf>,
+
+    /// Exit with code 1 when a kernel that was to be rewritten is left alone
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}

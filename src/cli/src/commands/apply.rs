@@ -1,0 +1,186 @@
+//! `apply`: the passes of a configuration, from a file into a new file.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use engine::report::{ImageReport, KernelReport};
+use engine::{Config, KernelText, Outcome};
+use passes::Registry;
+
+use crate::Finding;
+use crate::args;
+use crate::output;
+
+/// Runs the command.
+pub fn run(a: &args::Apply, out: &mut dyn Write) -> Result<Finding> {
+    let (name, config_name) = (a.file.display().to_string(), a.config.display().to_string());
+    let registry = Registry::default();
+    if let Some(dir) = &a.passes {
+        refuse_plugins(dir)?;
+    }
+    let config = Config::parse(&output::read_text(&a.config)?, &config_name, &registry)?;
+    let bytes = output::read(&a.file)?;
+    if let Some(path) = &a.output {
+        output::refuse_overwrite(path, &[&a.file, &a.config])?;
+    }
+    let options = engine::Options {
+        arch: a.arch,
+        report_only: a.report_only,
+        keep_text: a.keep_mlir.is_some(),
+    };
+    let outcome = engine::apply(&bytes, &config, &options).with_context(|| name.clone())?;
+    if let Some(dir) = &a.keep_mlir {
+        keep_texts(dir, &outcome.texts)?;
+    }
+    if let Some(path) = &a.output {
+        output::write_atomically(path, outcome.bytes.as_deref().unwrap_or(&bytes), Some(&a.file))?;
+    }
+    let failed = left_alone(&outcome);
+    for (image, kernel, why) in &failed {
+        let place = if image.is_empty() {
+            String::new()
+        } else {
+            format!("{image}: ")
+        };
+        eprintln!("sass2mlir: {name}: {place}{kernel}: left byte-identical: {why}");
+    }
+    if a.json {
+        output::json(out, &outcome.report)?;
+    } else {
+        write_report(out, &name, &config, &outcome)?;
+    }
+    Ok(if a.strict && !failed.is_empty() {
+        Finding::Difference
+    } else {
+        Finding::Good
+    })
+}
+
+/// Plugins cannot be loaded yet. A folder without any is fine, so that scripts can always name one.
+fn refuse_plugins(dir: &Path) -> Result<()> {
+    let entries = fs::read_dir(dir).with_context(|| format!("--passes {}: cannot read the folder", dir.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "so") {
+            bail!(
+                "{}: this version loads no plugin passes; `sass2mlir passes` lists what it has",
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Kernels that a pass in apply mode was to rewrite and that stay as they were: image, kernel, reason.
+fn left_alone(outcome: &Outcome) -> Vec<(&str, &str, &str)> {
+    let mut list = Vec::new();
+    for image in &outcome.report.images {
+        for k in &image.kernels {
+            if let Some(why) = &k.left_alone {
+                list.push((image.path.as_str(), k.name.as_str(), why.as_str()));
+            }
+            for p in &k.passes {
+                if let (Some(why), None) = (&p.refused, &k.left_alone) {
+                    list.push((image.path.as_str(), k.name.as_str(), why.as_str()));
+                }
+            }
+        }
+    }
+    list
+}
+
+fn write_report(out: &mut dyn Write, name: &str, config: &Config<'_>, outcome: &Outcome) -> Result<()> {
+    let report = &outcome.report;
+    for note in &report.passed_over {
+        eprintln!("sass2mlir: {name}: note: {note}");
+    }
+    for image in &report.images {
+        if let Some(why) = &image.left_alone {
+            writeln!(out, "{}: left byte-identical: {why}", image.path)?;
+        }
+        image.kernels.iter().try_for_each(|k| write_kernel(out, k))?;
+        write_patch(out, image)?;
+    }
+    if report.images.iter().all(|i| i.kernels.is_empty()) {
+        writeln!(
+            out,
+            "apply: no kernel of {name} is named by the configuration - no bytes changed"
+        )?;
+        return Ok(());
+    }
+    for entry in &config.entries {
+        if let Some(caution) = entry.pass.caution() {
+            writeln!(out, "caution: {} [{}]: {caution}", entry.pass.name(), entry.mode)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_kernel(out: &mut dyn Write, k: &KernelReport) -> Result<()> {
+    writeln!(out, "{}", k.lift_line())?;
+    for p in &k.passes {
+        writeln!(out, "{p}")?;
+        for s in &p.skipped {
+            writeln!(out, "  {:#06x} stays: {}", s.offset, s.reason)?;
+        }
+        for note in &p.notes {
+            writeln!(out, "  note: {note}")?;
+        }
+    }
+    if let Some(why) = &k.left_alone {
+        writeln!(out, "left byte-identical: {why}")?;
+    }
+    Ok(())
+}
+
+fn write_patch(out: &mut dyn Write, image: &ImageReport) -> Result<()> {
+    if image.kernels.is_empty() {
+        return Ok(());
+    }
+    match &image.patch {
+        Some(patch) => writeln!(out, "{patch}")?,
+        None => writeln!(out, "patch: no bytes changed")?,
+    }
+    Ok(())
+}
+
+/// `NAME.before.mlir` and `NAME.after.mlir` of each kernel. The image is part of the name where there are several.
+fn keep_texts(dir: &Path, texts: &[KernelText]) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("{}: cannot make the folder", dir.display()))?;
+    for t in texts {
+        let stem = match t.image.is_empty() {
+            true => file_stem(&t.name),
+            false => file_stem(&format!("{}.{}", t.image.replace(' ', "-"), t.name)),
+        };
+        output::write_atomically(&dir.join(format!("{stem}.before.mlir")), t.before.as_bytes(), None)?;
+        if let Some(after) = &t.after {
+            output::write_atomically(&dir.join(format!("{stem}.after.mlir")), after.as_bytes(), None)?;
+        }
+    }
+    Ok(())
+}
+
+/// A kernel's name as a file name: mangled C++ names can be longer than file systems allow, so long ones are cut and told
+/// apart by a hash (FNV-1a).
+fn file_stem(name: &str) -> String {
+    const LONGEST: usize = 200;
+    let safe: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._-$".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if safe.len() <= LONGEST {
+        return safe;
+    }
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{}-{hash:016x}", &safe[..LONGEST])
+}

@@ -1,0 +1,95 @@
+//! `lower`: MLIR text back into a file.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use anyhow::{Context, Result, anyhow, bail};
+use cubin::Patch;
+use serde::Serialize;
+
+use crate::Finding;
+use crate::args;
+use crate::output;
+
+#[derive(Serialize)]
+struct Lowered {
+    image: String,
+    target: String,
+    name: String,
+    instructions: usize,
+    changed: usize,
+}
+
+/// Runs the command.
+pub fn run(a: &args::Lower, out: &mut dyn Write) -> Result<Finding> {
+    output::refuse_overwrite(&a.output, &[&a.into, &a.text])?;
+    let text_name = a.text.display().to_string();
+    let kernels = ir::parse_module(&output::read_text(&a.text)?)
+        .map_err(|e| anyhow!("{text_name}:{}:{}: {e}", e.line, e.column))?;
+    let into = a.into.display().to_string();
+    let bytes = output::read(&a.into)?;
+    let opened = engine::Opened::new(&bytes).with_context(|| into.clone())?;
+    let images = opened.images(None).with_context(|| into.clone())?;
+
+    // A text names kernels and targets; the file may hold a kernel of one name for several targets.
+    let mut waiting: HashMap<(String, isa::Target), &ir::Kernel> = HashMap::new();
+    for k in &kernels {
+        if waiting.insert((k.name.clone(), k.target), k).is_some() {
+            bail!("{text_name}: kernel {} for {} is there twice", k.name, k.target);
+        }
+    }
+    let (mut replaced, mut report) = (Vec::new(), Vec::new());
+    for open in &images.list {
+        let (image, target) = (&open.image, open.image.target());
+        let mut patch = Patch::new(image);
+        let mut touched = false;
+        for code in image.codes() {
+            let Some(kernel) = waiting.remove(&(code.name.to_owned(), target)) else {
+                continue;
+            };
+            let new = ir::lower(kernel)
+                .map_err(|e| anyhow!(e))
+                .with_context(|| format!("{text_name}: {}", code.name))?;
+            patch
+                .replace_code(code, &new)
+                .with_context(|| format!("{into}: {}", code.name))?;
+            touched = true;
+            report.push(Lowered {
+                image: open.path.to_owned(),
+                target: target.to_string(),
+                name: code.name.to_owned(),
+                instructions: new.len() / 16,
+                changed: new
+                    .chunks(16)
+                    .zip(code.bytes.chunks(16))
+                    .filter(|(a, b)| a != b)
+                    .count(),
+            });
+        }
+        if touched {
+            replaced.push((open.index, patch.finish()));
+        }
+    }
+    if let Some(((name, target), _)) = waiting.into_iter().min_by_key(|((n, t), _)| (n.clone(), *t)) {
+        bail!(
+            "{into}: has no kernel {name} for {target}, which {text_name} replaces; `sass2mlir info {into}` lists them"
+        );
+    }
+    output::write_atomically(&a.output, &opened.rebuild(&replaced)?, Some(&a.into))?;
+    if a.json {
+        output::json(out, &report)?;
+        return Ok(Finding::Good);
+    }
+    for k in &report {
+        let changed = match k.changed {
+            0 => "no bytes changed".to_owned(),
+            n => format!("{n} changed"),
+        };
+        writeln!(
+            out,
+            "lower: {} {} - {} instructions, {changed}",
+            k.target, k.name, k.instructions
+        )?;
+    }
+    Ok(Finding::Good)
+}

@@ -1,0 +1,9 @@
+//! One command a file.
+
+pub mod apply;
+pub mod disasm;
+pub mod info;
+pub mod lift;
+pub mod lower;
+pub mod passes;
+pub mod roundtrip;
