@@ -14,8 +14,8 @@ const LAST_LITERALS: usize = 5;
 /// The farthest a match can reach back.
 const WINDOW: usize = 65535;
 const HASH_BITS: u32 = 16;
-/// How many earlier places with the same hash are tried.
-const CHAIN: usize = 1024;
+/// How many earlier places with the same hash are tried: little first, which is mostly enough, then a lot.
+pub(crate) const EFFORTS: [usize; 2] = [48, 2048];
 /// Beyond this length only the longest match is tried, not each shorter one.
 const TRY_ALL: usize = 600;
 
@@ -25,9 +25,9 @@ struct Match {
     offset: u16,
 }
 
-/// Compresses `data` into one block.
-pub(crate) fn compress(data: &[u8]) -> Vec<u8> {
-    let matches = longest_matches(data);
+/// Compresses `data` into one block, trying at most `effort` earlier places for each match.
+pub(crate) fn compress(data: &[u8], effort: usize) -> Vec<u8> {
+    let matches = longest_matches(data, effort);
     let lengths = cheapest_lengths(data.len(), &matches);
     emit(data, &matches, &lengths)
 }
@@ -38,7 +38,7 @@ fn hash(data: &[u8], at: usize) -> usize {
 }
 
 /// The longest match that starts at each place; length 0 where there is none.
-fn longest_matches(data: &[u8]) -> Vec<Match> {
+fn longest_matches(data: &[u8], effort: usize) -> Vec<Match> {
     let n = data.len();
     let mut matches = vec![Match::default(); n];
     if n < MATCH_MARGIN + 1 {
@@ -60,7 +60,7 @@ fn longest_matches(data: &[u8]) -> Vec<Match> {
             };
         }
         let mut candidate = head[slot];
-        let mut tries = CHAIN;
+        let mut tries = effort;
         while candidate != NONE && tries > 0 && (best.length as usize) < most {
             let from = candidate as usize;
             if at - from > WINDOW {
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn round_trip(data: &[u8]) -> usize {
-        let block = compress(data);
+        let block = compress(data, EFFORTS[0]);
         let back = lz4_flex::block::decompress(&block, data.len()).expect("lz4_flex takes the block");
         assert!(back == data);
         block.len()

@@ -8,6 +8,7 @@ use crate::bytes::u64_at;
 use crate::container::{Container, Kind, Place};
 use crate::elf::Elf;
 use crate::fatbin::{Compression, Entry, FLAG_LZ4, FLAG_ZSTD, Fatbin, HEADER};
+use crate::lz4;
 
 /// A new image for one of a container's: its [`crate::container::ImageEntry::index`] and the bytes.
 pub type Replacement<'r> = (usize, &'r [u8]);
@@ -198,17 +199,25 @@ fn fill_entry(out: &mut [u8], entry: &Entry, image: &[u8], place: &str) -> Resul
     let slot = entry.slot_size as usize;
     let raw = image.len() as u64;
     let mut smallest = raw;
-    let mut encodings = vec![entry.compression()];
-    // A stored image must keep its size: its end is where its own tables say.
-    encodings.extend(
-        [Compression::Lz4, Compression::Zstd, Compression::Stored]
-            .iter()
-            .filter(|c| **c != entry.compression()),
-    );
-    for compression in encodings {
+    let now = entry.compression();
+    let mut encodings = Vec::new();
+    for compression in [now, Compression::Lz4, Compression::Zstd, Compression::Stored] {
+        let efforts: &[usize] = if compression == Compression::Lz4 {
+            &lz4::EFFORTS
+        } else {
+            &[0]
+        };
+        encodings.extend(efforts.iter().map(|&effort| (compression, effort)));
+    }
+    let mut tried = Vec::new();
+    for attempt @ (compression, effort) in encodings {
+        if tried.contains(&attempt) {
+            continue;
+        }
+        tried.push(attempt);
         let data = match compression {
             Compression::Stored => image.to_vec(),
-            Compression::Lz4 => crate::lz4::compress(image),
+            Compression::Lz4 => lz4::compress(image, effort),
             Compression::Zstd => ruzstd::encoding::compress_to_vec(image, ruzstd::encoding::CompressionLevel::Fastest),
         };
         smallest = smallest.min(data.len() as u64);
@@ -217,7 +226,7 @@ fn fill_entry(out: &mut [u8], entry: &Entry, image: &[u8], place: &str) -> Resul
         }
         // Padding of a stored payload that keeps its size stays as it was.
         let keep = compression == Compression::Stored
-            && entry.compression() == Compression::Stored
+            && now == Compression::Stored
             && Elf::parse(&out[at..at + slot]).is_ok_and(|old| old.file_size() == raw);
         out[at..at + data.len()].copy_from_slice(&data);
         if !keep {

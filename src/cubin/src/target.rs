@@ -79,3 +79,88 @@ fn compat(data: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
         Some((head[1], if head[0] == 4 { payload } else { &head[2..4] }))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Header fields as toolkits write them: ABI, `e_flags`, first bytes of `.nv.compat`, target.
+    const SEEN: &[(u8, u32, &[u8], &str)] = &[
+        (7, 0x46_0546, &[], "sm_70"),
+        (7, 0x48_0548, &[], "sm_72"),
+        (7, 0x4b_054b, &[], "sm_75"),
+        (7, 0x50_0550, &[], "sm_80"),
+        (7, 0x56_0556, &[], "sm_86"),
+        (7, 0x57_0557, &[], "sm_87"),
+        (7, 0x59_0559, &[], "sm_89"),
+        (7, 0x5a_055a, &[], "sm_90"),
+        (7, 0x5a_0d5a, &[], "sm_90a"),
+        (8, 0x600_4b04, &[], "sm_75"),
+        (8, 0x600_5004, &[], "sm_80"),
+        (8, 0x600_5604, &[], "sm_86"),
+        (8, 0x600_5704, &[], "sm_87"),
+        (8, 0x600_5804, &[], "sm_88"),
+        (8, 0x600_5904, &[], "sm_89"),
+        (8, 0x600_5a04, &[2, 9, 0, 0], "sm_90"),
+        (8, 0x600_5a04, &[2, 9, 1, 0], "sm_90a"),
+        (8, 0x600_6402, &[2, 9, 0, 0, 2, 12, 0, 0], "sm_100"),
+        (
+            8,
+            0x600_6402,
+            &[2, 2, 2, 0, 4, 11, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 9, 1, 0],
+            "sm_100a",
+        ),
+        (8, 0x600_640a, &[], "sm_100a"),
+        (8, 0x600_6502, &[], "sm_101"),
+        (8, 0x600_650a, &[], "sm_101a"),
+        (8, 0x600_6702, &[], "sm_103"),
+        (8, 0x600_6702, &[2, 9, 1, 0], "sm_103a"),
+        (8, 0x600_6e02, &[], "sm_110"),
+        (8, 0x600_6e02, &[2, 9, 1, 0], "sm_110a"),
+        (8, 0x600_7802, &[], "sm_120"),
+        (8, 0x600_7802, &[2, 9, 1, 0], "sm_120a"),
+        (8, 0x600_7902, &[], "sm_121"),
+        (8, 0x600_790a, &[], "sm_121a"),
+    ];
+
+    #[test]
+    fn every_target_is_told_from_its_header() {
+        let mut left: Vec<Target> = Target::ALL.to_vec();
+        for &(version, flags, compat, name) in SEEN {
+            // A header, the null section, `.shstrtab` and `.nv.compat`.
+            let mut file = vec![0u8; 64];
+            file[..9].copy_from_slice(b"\x7fELF\x02\x01\x01\x41\x08");
+            if version == 7 {
+                file[7..9].copy_from_slice(&[0x33, 7]);
+            }
+            file[16..20].copy_from_slice(&[2, 0, 190, 0]);
+            file[48..52].copy_from_slice(&flags.to_le_bytes());
+            let names = b"\0.shstrtab\0.nv.compat\0";
+            let data = file.len() as u64;
+            file.extend_from_slice(names);
+            file.extend_from_slice(compat);
+            let table = file.len() as u64;
+            file[40..48].copy_from_slice(&table.to_le_bytes());
+            file[58..64].copy_from_slice(&[64, 0, 3, 0, 1, 0]);
+            let after = data + names.len() as u64;
+            let sections = [
+                (0u32, 0u32, 0, 0),
+                (1, 3, data, names.len()),
+                (11, 0x7000_0086, after, compat.len()),
+            ];
+            for (name, kind, offset, size) in sections {
+                let mut header = [0u8; 64];
+                header[..4].copy_from_slice(&name.to_le_bytes());
+                header[4..8].copy_from_slice(&kind.to_le_bytes());
+                header[24..32].copy_from_slice(&offset.to_le_bytes());
+                header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+                file.extend_from_slice(&header);
+            }
+            let image = crate::Image::parse(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(image.target().name(), name, "{flags:#x} {compat:?}");
+            assert_eq!(image.abi().version, version);
+            left.retain(|t| t.name() != name);
+        }
+        assert!(left.is_empty(), "no case for {left:?}");
+    }
+}

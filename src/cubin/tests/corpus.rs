@@ -1,7 +1,8 @@
-//! Real cubins, when the environment names a folder that holds some: `SASS2MLIR_CORPUS=DIR cargo test -p sass2mlir-cubin`.
+//! Real cubins, when the environment names a folder that holds some: `SASS_CORPUS=DIR cargo test -p sass2mlir-cubin`.
 
 use std::path::{Path, PathBuf};
 
+use isa::Target;
 use sass2mlir_cubin::elf::Elf;
 use sass2mlir_cubin::{CubinError, Image, Patch};
 
@@ -18,8 +19,8 @@ fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_cubin_of_the_corpus_parses() {
-    let Some(folder) = std::env::var_os("SASS2MLIR_CORPUS") else {
-        eprintln!("skipped: SASS2MLIR_CORPUS names no folder");
+    let Some(folder) = std::env::var_os("SASS_CORPUS") else {
+        eprintln!("skipped: SASS_CORPUS names no folder");
         return;
     };
     let mut files = Vec::new();
@@ -39,6 +40,11 @@ fn every_cubin_of_the_corpus_parses() {
             Err(e) => panic!("{}: {e}", path.display()),
         };
         parsed += 1;
+        // Folders are named after the target by the script that brought the cubins, which has its own reader.
+        let folders = path
+            .components()
+            .filter_map(|c| c.as_os_str().to_str()?.parse::<Target>().ok());
+        folders.for_each(|t| assert_eq!(image.target(), t, "{}", path.display()));
         codes += image.codes().len();
         for section in image.sections() {
             for attribute in image
