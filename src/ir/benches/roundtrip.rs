@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_main};
 use sass2mlir_ir as ir;
 
 fn roundtrip(c: &mut Criterion) {
@@ -57,5 +57,10 @@ fn roundtrip(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, roundtrip);
+#[allow(missing_docs)]
+mod group {
+    use super::roundtrip;
+    criterion::criterion_group!(benches, roundtrip);
+}
+use group::benches;
 criterion_main!(benches);

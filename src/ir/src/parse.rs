@@ -842,6 +842,9 @@ impl Sink for Parser<'_> {
     fn value(&mut self, operand: usize) -> std::result::Result<(), Mismatch> {
         if self.cursor.peek() != Some(b'%') {
             self.cursor.space();
+            if self.cursor.peek() != Some(b'%') {
+                return Err(Mismatch(None));
+            }
         }
         let value = self.value_use()?;
         if let Some(at) = self.operands.get_mut(operand) {

@@ -1,0 +1,56 @@
+//! The bundled kernels.
+#![allow(dead_code)]
+
+use std::path::Path;
+
+use sass2mlir_ir as ir;
+
+/// Calls `f` with every code section of the bundled sm_87 cubins.
+pub fn each_code(mut f: impl FnMut(&'static isa::Isa, ir::Source<'_>)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87");
+    let mut paths: Vec<_> = std::fs::read_dir(&folder)
+        .expect("bundled kernels")
+        .flatten()
+        .map(|e| e.path())
+        .collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "cubin"));
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let bytes = std::fs::read(&path).expect("readable");
+        let image = cubin::Image::parse(&bytes).expect("a cubin");
+        let isa = isa::Isa::for_target(image.target()).expect("sm_87 tables");
+        for code in image.codes() {
+            f(isa, ir::Source::from_code(image.target(), code));
+        }
+    }
+}
+
+/// Lifts code about which nothing else is known.
+pub fn lift_words(words: &[u128]) -> ir::Kernel {
+    let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let isa = isa::Isa::for_target(isa::Target::Sm87).expect("sm_87 tables");
+    ir::lift(isa, &ir::Source::new("words", isa::Target::Sm87, &code)).expect("lifts")
+}
+
+/// The kernel of a text of one.
+pub fn parse(text: &str) -> ir::Kernel {
+    ir::parse_module(text)
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
+        .remove(0)
+}
+
+/// `EXIT`.
+pub const EXIT: u128 = 0x000fea0003800000000000000000794d;
+/// `NOP`.
+pub const NOP: u128 = 0x000fc000000000000000000000007918;
+/// `BRA` to itself.
+pub const LOOP: u128 = 0x000fc0000383fffffffffff000007947;
+/// `MOV R2, 0x1`
+pub const MOV_R2_1: u128 = 0x000fe20000000f000000000100027802;
+/// `@P0 MOV R2, 0x2`
+pub const MOV_R2_2_IF_P0: u128 = 0x000fe20000000f000000000200020802;
+/// `IADD3 R3, R2, R2, RZ`
+pub const ADD_R3_R2_R2: u128 = 0x000fe20007ffe0ff0000000202037210;
+/// `FFMA.FTZ R4, R2, R3, R4`
+pub const FFMA: u128 = 0x000fe20000010004000000030204_7223;
