@@ -43,11 +43,63 @@ fn damaged(whole: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
         })
 }
 
+fn noise() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..256)
+}
+
+/// A word of some form: its filler with up to twenty bits flipped.
+fn near_a_form() -> impl Strategy<Value = u128> {
+    let isa = isa::Isa::for_target(isa::Target::Sm87).expect("the tables of sm_87 are embedded");
+    let fillers: Vec<u128> = isa.forms().map(|f| f.filler().0).collect();
+    let flips = vec(0..128u32, 0..20);
+    (prop::sample::select(fillers), flips).prop_map(|(word, flips)| flips.iter().fold(word, |w, bit| w ^ 1 << bit))
+}
+
+/// The text of a small cubin's kernels, as `lift` prints it.
+fn lifted() -> String {
+    let bytes = bundled("sm_87/jump_table.cubin");
+    let image = cubin::Image::parse(&bytes).expect("a cubin of ours");
+    let isa = isa::Isa::for_target(image.target()).expect("the tables of sm_87 are embedded");
+    let sources = image
+        .codes()
+        .iter()
+        .map(|code| ir::Source::from_code(image.target(), code));
+    let kernels: Vec<_> = sources.map(|s| ir::lift(isa, &s).expect("a kernel of ours")).collect();
+    ir::print_module(&kernels)
+}
+
+/// `text` with lines dropped, doubled or moved, and characters replaced by such as mean something in it.
+fn damaged_text(text: &str) -> impl Strategy<Value = Vec<u8>> {
+    let lines: Vec<String> = text.lines().map(String::from).collect();
+    let spare: Vec<char> = " %#^(){}[]<>!|-,:=.\"0123456789abcdefxPTRUZ\t\u{e9}".chars().collect();
+    let change = (any::<Index>(), any::<Index>(), 0..8u8, prop::sample::select(spare));
+    vec(change, 0..4).prop_map(move |changes| {
+        let mut lines = lines.clone();
+        for (line, other, what, spare) in changes {
+            let (line, to) = (line.index(lines.len()), other.index(lines.len()));
+            match what {
+                0 => drop(lines.remove(line)),
+                1 => lines.insert(to, lines[line].clone()),
+                2 => lines.swap(line, to),
+                3 => lines.truncate(line.max(1)),
+                _ if lines[line].is_empty() => {}
+                _ => {
+                    let mut chars: Vec<char> = lines[line].chars().collect();
+                    let at = other.index(chars.len());
+                    chars[at] = spare;
+                    lines[line] = chars.into_iter().collect();
+                }
+            }
+        }
+        lines.join("\n").into_bytes()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn cubin_parse_does_not_panic(data in prop_oneof![1 => vec(any::<u8>(), 0..256), 4 => damaged(bundled("sm_87/own_features.cubin"))]) {
+    fn cubin_parse_does_not_panic(data in prop_oneof![1 => noise(), 4 => damaged(bundled("sm_87/own_features.cubin"))]) {
         targets::cubin_parse(&data);
     }
 
@@ -62,5 +114,16 @@ proptest! {
         1 => damaged(bundled("containers/libtwo.a")),
     ]) {
         targets::fatbin_parse(&data);
+    }
+
+    #[test]
+    fn decode_does_not_panic(words in vec(prop_oneof![1 => any::<u128>(), 9 => near_a_form()], 1..32)) {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        targets::decode(&bytes);
+    }
+
+    #[test]
+    fn mlir_text_parse_does_not_panic(data in prop_oneof![1 => noise(), 9 => damaged_text(&lifted())]) {
+        targets::mlir_text_parse(&data);
     }
 }

@@ -2,6 +2,7 @@
 //! must come back as it went in.
 
 use cubin::{Container, Image, Patch};
+use isa::{FormId, Inst, Isa, Target, Word};
 
 /// Reads a cubin and everything in it; writes it back unchanged.
 pub fn cubin_parse(data: &[u8]) {
@@ -62,6 +63,92 @@ pub fn fatbin_parse(data: &[u8]) {
                 image.bytes.starts_with(bytes) || bytes.starts_with(&image.bytes),
                 "another image came back"
             );
+        }
+    }
+}
+
+/// Decodes words and reads everything that can be read of them; encoding gives them back, and a changed field is what
+/// decodes again.
+pub fn decode(data: &[u8]) {
+    let isa = Isa::for_target(Target::Sm87).expect("the tables of sm_87 are embedded");
+    let mut text = String::new();
+    for (n, word) in Word::all(data).enumerate() {
+        let inst = isa.decode(word);
+        assert_eq!(inst.word, word);
+        text.clear();
+        let pc = n as u64 * 16;
+        isa.write_text(inst, pc, &mut text, None)
+            .expect("a string takes everything");
+        assert!(!text.is_empty());
+        let _ = (
+            isa.branch_target(inst, pc),
+            isa.guard(inst),
+            isa.semantics(inst),
+            isa.modifiers(inst).count(),
+        );
+        for operand in 0..isa.operand_count(inst) {
+            let view = isa.operand(inst, operand);
+            let _ = view.map(|v| (v.is_elided(), v.pieces().count(), v.fields().count()));
+        }
+        let cleared = isa.clear_registers(inst);
+        for access in isa.accesses(inst) {
+            assert!(access.field.is_none() || inst.form != FormId::OPAQUE);
+        }
+        let mask = isa.register_mask(inst);
+        assert_eq!(
+            cleared.0,
+            word.0 & !mask,
+            "clearing registers touches other bits of {word:?}"
+        );
+        assert_eq!(isa.semantic_mask(inst) & mask, 0, "registers are not meaning: {word:?}");
+        fields(isa, inst);
+    }
+}
+
+/// Reads a module; what is accepted prints to a text that reads as the same, and lowers or says why not.
+pub fn mlir_text_parse(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let kernels = match ir::parse_module(text) {
+        Ok(kernels) => kernels,
+        Err(e) => return assert!(e.line >= 1 && e.column >= 1 && !e.message.is_empty(), "{e}"),
+    };
+    for kernel in &kernels {
+        let _ = ir::lower(kernel);
+    }
+    let printed = ir::print_module(&kernels);
+    let again = ir::parse_module(&printed).unwrap_or_else(|e| panic!("printed text does not parse: {e}\n{printed}"));
+    assert!(ir::print_module(&again) == printed, "printing is not stable");
+}
+
+/// Each field set to what it holds gives the same word; set to other numbers, it holds them and nothing else moved.
+fn fields(isa: &Isa, inst: Inst) {
+    let Some(form) = isa.form(inst.form) else { return };
+    for (index, field) in form.fields().iter().enumerate() {
+        let now = field.get(inst.word);
+        let same = isa
+            .set_field(inst, index, now)
+            .expect("a field takes the number that it holds");
+        assert_eq!(field.get(same.word), now);
+        for value in [0, 1, -1, now ^ 1, now.wrapping_add(16), i64::MAX, i64::MIN] {
+            if let Ok(changed) = isa.set_field(inst, index, value) {
+                assert_eq!(changed.form, inst.form);
+                assert_eq!(field.get(changed.word), value);
+                assert_eq!(
+                    (changed.word.0 ^ inst.word.0) & !field.mask(),
+                    0,
+                    "{}: other bits moved",
+                    field.name
+                );
+            }
+        }
+    }
+    let _ = isa
+        .set_field(inst, form.fields().len(), 0)
+        .expect_err("there is no such field");
+    let tokens: Vec<&str> = isa.modifiers(inst).collect();
+    for token in &tokens {
+        if let Ok(same) = isa.edit_modifiers(inst, &[token], &[token]) {
+            assert_eq!(isa.modifiers(same).count(), tokens.len(), "modifiers of {inst:?} moved");
         }
     }
 }
