@@ -1,5 +1,7 @@
 //! How fast cubins and containers are read: `cargo bench -p sass2mlir-cubin`.
 
+#![allow(missing_docs)] // criterion's macros make undocumented functions
+
 use std::hint::black_box;
 use std::path::PathBuf;
 

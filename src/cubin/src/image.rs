@@ -145,20 +145,26 @@ impl<'a> Image<'a> {
         Ok(pairs)
     }
 
-    /// Who made the cubin, as far as it says: `12.9` from an ABI 7 header, else the text of `.note.nv.tkinfo`.
+    /// Who made the cubin, as far as it says: `ptxas 12.9` from an ABI 7 header, `ptxas 13.5.37, -arch sm_87 -m 64` from
+    /// `.note.nv.tkinfo`. The options are the only place that tells a family-specific target (`sm_100f`).
     pub fn producer(&self) -> Option<String> {
         if self.abi.version == 7 {
             let v = self.elf.header.version;
-            return (100..1000).contains(&v).then(|| format!("{}.{}", v / 10, v % 10));
+            return (100..1000).contains(&v).then(|| format!("ptxas {}.{}", v / 10, v % 10));
         }
         let note = self.elf.section_by_name(".note.nv.tkinfo")?;
         let data = self.elf.data(note).ok()?;
-        let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-        let strings: Vec<String> = data
+        let printable = |s: &&[u8]| s.len() > 3 && s.iter().all(|b| (0x20..0x7f).contains(b));
+        // The note's owner, the tool, its version, its build, its options.
+        let strings: Vec<&str> = data
             .split(|&b| b == 0)
-            .filter(|s| s.len() > 3 && s.iter().all(|b| (0x20..0x7f).contains(b)))
-            .map(text)
+            .filter(printable)
+            .filter_map(|s| std::str::from_utf8(s).ok())
             .collect();
-        (!strings.is_empty()).then(|| strings.join(", "))
+        let version = |s: &&str| s.rsplit_once(", V").map(|(_, v)| v.to_owned());
+        match (strings.get(1), strings.iter().find_map(version), strings.last()) {
+            (Some(tool), Some(version), Some(options)) => Some(format!("{tool} {version}, {}", options.trim())),
+            _ => (!strings.is_empty()).then(|| strings.join(", ")),
+        }
     }
 }

@@ -174,10 +174,15 @@ fn the_source_shows_in_the_attributes() {
     assert!(image.codes().iter().any(|c| c.local_size > 0));
     assert!(image.codes().iter().any(|c| c.functions.len() > 1));
     assert!(!image.call_graph().expect("a call graph").is_empty());
+    let producer = image.producer().expect("a producer");
     assert!(
-        image.producer().is_some_and(|p| p.contains("13.")),
-        "{:?}",
-        image.producer()
+        producer.starts_with("ptxas 13.5.") && producer.contains("-arch sm_87"),
+        "{producer}"
+    );
+    let bytes = read("sm_87/own_features.cuda12.9.cubin");
+    assert_eq!(
+        Image::parse(&bytes).expect("it parses").producer().as_deref(),
+        Some("ptxas 12.9")
     );
 }
 
