@@ -70,7 +70,7 @@ proptest! {
             };
             match how {
                 0 => text.insert(a, ['%', '^', '"', '{', '(', '#', '9', '\n'][b % 8]),
-                1 | 2 | 3 => text.replace_range(a..b, ""),
+                1..=3 => text.replace_range(a..b, ""),
                 4 => {
                     let copy = text[a..b].to_owned();
                     text.insert_str(b, &copy);
