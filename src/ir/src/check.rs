@@ -1,4 +1,4 @@
-//! Holds the decoded view of a kernel against its words, and register contents against the uses of values.
+//! Holds the code labels of a kernel against its words, and register contents against the uses of values.
 
 use isa::{Inst, Isa};
 
@@ -84,73 +84,41 @@ pub(crate) fn label_target(
     }
 }
 
-/// Registers of operands, ties of merges, and code labels, against the words.
-pub(crate) fn structure(kernel: &Kernel, isa: &Isa) -> Result<(), Disagreement> {
+/// Code labels against the words. (Registers are held against the words as the text is read.)
+pub(crate) fn labels(kernel: &Kernel, isa: &Isa) -> Result<(), Disagreement> {
     let offsets = block_offsets(kernel);
     let labels = label_blocks(kernel)?;
-    let mut pc = 0;
     for b in 0..kernel.block_count() {
+        let mut pc = offsets[b];
         for i in kernel.block_start[b]..kernel.block_start[b + 1] {
             let at = i as usize;
-            match kernel.kinds[at] {
-                OpKind::Entry if b > 0 => {
-                    return Err(Disagreement {
-                        op: OpId(i),
-                        message: "`sass.entry` ends the first block only".into(),
-                    });
-                }
-                OpKind::Inst => {}
-                kind => {
-                    pc += if kind.is_code() { 16 } else { 0 };
-                    continue;
-                }
+            let kind = kernel.kinds[at];
+            if kind == OpKind::Entry && b > 0 {
+                return Err(Disagreement {
+                    op: OpId(i),
+                    message: "`sass.entry` ends the first block only".into(),
+                });
             }
-            let layout = &kernel.layouts[kernel.op_layout[at] as usize];
-            let word = kernel.words[at];
-            let operands = &kernel.operands[kernel.operand_start[at] as usize..kernel.operand_start[at + 1] as usize];
-            let mut operand = operands.iter();
-            for pin in layout.reads(word) {
-                holds(kernel, i, operand.next(), pin)?;
-            }
-            if layout.is_guarded(word) {
-                for pin in layout.merges(word) {
-                    holds(kernel, i, operand.next(), pin)?;
-                }
-            }
-            if kernel.labels[at] != NONE {
+            if kind == OpKind::Inst && kernel.labels[at] != NONE {
+                let layout = &kernel.layouts[kernel.op_layout[at] as usize];
                 let target = label_target(kernel, OpId(i), b, &offsets, &labels)?;
                 let named = isa.branch_target(
                     Inst {
-                        word,
+                        word: kernel.words[at],
                         form: layout.form,
                     },
                     pc,
                 );
                 if target != named {
-                    let message = format!(
-                        "the word leads to offset {:#x}, the text to {:#x}",
-                        named.unwrap_or(0),
-                        target.unwrap_or(0)
-                    );
+                    let (named, target) = (named.unwrap_or(0), target.unwrap_or(0));
+                    let message = format!("the word leads to offset {named:#x}, the text to {target:#x}");
                     return Err(Disagreement { op: OpId(i), message });
                 }
             }
-            pc += 16;
+            pc += if kind.is_code() { 16 } else { 0 };
         }
     }
     Ok(())
-}
-
-fn holds(kernel: &Kernel, op: u32, value: Option<&ValueId>, pin: Pin) -> Result<(), Disagreement> {
-    let found = value.map(|v| kernel.pin(*v));
-    if found == Some(pin) {
-        return Ok(());
-    }
-    let found = found.map_or("nothing".to_owned(), |p| p.to_string());
-    Err(Disagreement {
-        op: OpId(op),
-        message: format!("the word reads {pin} where the text has a value in {found}"),
-    })
 }
 
 /// Register content that is not known to be one value.

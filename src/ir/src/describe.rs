@@ -71,7 +71,8 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         segs: Vec::new(),
         literals: String::new(),
         imms: Vec::new(),
-        operand_types: String::new(),
+        type_prefix: String::new(),
+        has_operand_types: false,
         slots,
     };
     write_text(isa, inst, fields, &mut layout)?;
@@ -142,8 +143,11 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
         types: Vec::new(),
         imms: Vec::new(),
     };
+    out.lit(&layout.name);
     if layout.has_guard() {
+        out.lit(" guard(");
         out.segs.push(Seg::Guard);
+        out.lit(")");
     }
     let mut first = true;
     let mut label = None;
@@ -231,7 +235,8 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
             .filter(|(_, s)| s.field.is_none() && s.reads()),
         &starts,
     );
-    layout.operand_types = out.types.join(", ");
+    layout.has_operand_types = !out.types.is_empty();
+    layout.type_prefix = format!(" : ({}) -> (", out.types.join(", "));
     (layout.segs, layout.literals, layout.imms) = (out.segs, out.literals, out.imms);
     Some(())
 }

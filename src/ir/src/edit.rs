@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use isa::{FieldError, FormId, Inst, Isa, Word};
 
 use crate::kernel::{Kernel, NONE, OpId, OpKind, ValueId};
-use crate::layout::Layouts;
+use crate::layout::{Layout, Layouts};
 use crate::pin::Pin;
 
 /// One change to a kernel. Operation ids are those of the kernel that the list is applied to, before any of its edits.
@@ -177,8 +177,8 @@ impl Kernel {
                     &layouts.list[next.op_layout[at] as usize],
                     &layouts.list[layout as usize],
                 );
-                old.reads(inst.word).count() == new_layout.reads(new.word).count()
-                    && old.writes(inst.word).eq(new_layout.writes(new.word))
+                old.read_count == new_layout.read_count
+                    && written(old, inst.word) == written(new_layout, new.word)
                     && old.own_operands(inst.word) == new_layout.own_operands(new.word)
             };
             if !same_operands {
@@ -240,7 +240,7 @@ impl Kernel {
     /// Sets the operand and its register in the word; gives the new word and the bits of its field.
     fn replace_operand(
         &mut self,
-        layout: &crate::layout::Layout,
+        layout: &Layout,
         op: OpId,
         operand: usize,
         value: ValueId,
@@ -303,7 +303,9 @@ impl Kernel {
         if known.flow != crate::layout::Flow::None || known.has_label {
             return Err(self.refuse(op, "an instruction that controls flow cannot be put in".into()));
         }
-        let pins: Vec<Pin> = known.reads(inst.word).chain(known.merges(inst.word)).collect();
+        let mut pins: Vec<Pin> = Vec::new();
+        known.each_read(inst.word, |pin| pins.push(pin));
+        known.each_merge(inst.word, |pin| pins.push(pin));
         let given = operands.iter().map(|v| self.pins.get(v.index()).copied());
         if !given.eq(pins.iter().map(|p| Some(*p))) {
             return Err(self.refuse(
@@ -365,7 +367,7 @@ impl Kernel {
                 while let Some((_, new)) = inserts.next_if(|(at, _)| at.0 == i) {
                     next.operands.extend(&new.operands);
                     next.pins
-                        .extend(layouts.list[new.layout as usize].writes(new.inst.word));
+                        .extend(written(&layouts.list[new.layout as usize], new.inst.word));
                     next.finish_op(OpKind::Inst, new.inst.word, new.layout, NONE);
                 }
                 let at = i as usize;
@@ -398,6 +400,12 @@ impl Kernel {
         }
         Ok(next)
     }
+}
+
+fn written(layout: &Layout, word: Word) -> Vec<Pin> {
+    let mut pins = Vec::new();
+    layout.each_write(word, |pin| pins.push(pin));
+    pins
 }
 
 /// An instruction to put in.

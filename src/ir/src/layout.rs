@@ -99,6 +99,18 @@ impl Slot {
         })
     }
 
+    /// Calls `f` with each of [`Slot::pins`].
+    #[inline]
+    pub(crate) fn each_pin(&self, word: Word, mut f: impl FnMut(Pin)) {
+        let first = self.number(word) as u16;
+        if self.width == 1 {
+            return f(self.pin_at(first));
+        }
+        for k in 0..self.width as u16 {
+            f(self.pin_at(if first >= self.zero { first } else { first + k }));
+        }
+    }
+
     /// The register `k` behind the one of that encoded number.
     pub(crate) fn nth(&self, number: u8, k: u8) -> Option<Pin> {
         if number as u16 >= self.zero {
@@ -155,7 +167,7 @@ pub(crate) enum Imm {
 pub(crate) enum Seg {
     /// Bytes `start..end` of the literals.
     Lit(u32, u32),
-    /// ` guard(%x)` or ` guard(not %x)`: the first operand.
+    /// The first operand, with `not ` in front if the guard is negated.
     Guard,
     /// Values `first..first + count` of the operands.
     Values { first: u16, count: u16 },
@@ -174,7 +186,7 @@ pub(crate) enum Seg {
 pub struct Layout {
     /// The form.
     pub form: FormId,
-    /// `FFMA_0x223.FTZ`: mnemonic, opcode, modifiers.
+    /// `sass.FFMA_0x223.FTZ`: mnemonic, opcode, modifiers.
     pub name: String,
     /// The registers in the order of the form's accesses, the guard first.
     pub slots: Vec<Slot>,
@@ -195,8 +207,9 @@ pub struct Layout {
     pub(crate) segs: Vec<Seg>,
     pub(crate) literals: String,
     pub(crate) imms: Vec<Imm>,
-    /// The types of the printed operands, comma separated.
-    pub(crate) operand_types: String,
+    /// ` : (`, the types of the printed operands, `) -> (`.
+    pub(crate) type_prefix: String,
+    pub(crate) has_operand_types: bool,
 }
 
 /// Bit 15 negates the guard.
@@ -229,37 +242,53 @@ impl Layout {
     }
 
     /// The previous values that a guarded instruction merges with: the registers that it writes without reading them.
-    pub(crate) fn merges(&self, word: Word) -> impl Iterator<Item = Pin> + '_ {
-        let guarded = self.is_guarded(word);
-        self.slots
-            .iter()
-            .filter(move |s| guarded && s.dir == Dir::Write)
-            .flat_map(move |s| s.pins(word))
-            .filter(|p| !p.is_zero())
+    pub(crate) fn each_merge(&self, word: Word, mut f: impl FnMut(Pin)) {
+        if self.is_guarded(word) {
+            for slot in self.slots.iter().filter(|s| s.dir == Dir::Write) {
+                slot.each_pin(word, |pin| {
+                    if !pin.is_zero() {
+                        f(pin);
+                    }
+                });
+            }
+        }
+    }
+
+    /// The registers that it writes, in result order.
+    pub(crate) fn each_write(&self, word: Word, mut f: impl FnMut(Pin)) {
+        for slot in self.slots.iter().filter(|s| s.writes()) {
+            slot.each_pin(word, |pin| {
+                if !pin.is_zero() {
+                    f(pin);
+                }
+            });
+        }
+    }
+
+    /// The registers that its slots read, in operand order.
+    pub(crate) fn each_read(&self, word: Word, mut f: impl FnMut(Pin)) {
+        for slot in self.slots.iter().filter(|s| s.reads()) {
+            slot.each_pin(word, &mut f);
+        }
+    }
+
+    /// How many previous values it merges with.
+    pub(crate) fn merge_count(&self, word: Word) -> usize {
+        let mut count = 0;
+        self.each_merge(word, |_| count += 1);
+        count
     }
 
     /// Operands that the word names: what the slots read, and merges.
     pub(crate) fn own_operands(&self, word: Word) -> usize {
-        self.read_count as usize
-            + if self.is_guarded(word) {
-                self.merges(word).count()
-            } else {
-                0
-            }
+        self.read_count as usize + self.merge_count(word)
     }
 
-    /// The registers that it writes, in result order.
-    pub(crate) fn writes(&self, word: Word) -> impl Iterator<Item = Pin> + '_ {
-        self.slots
-            .iter()
-            .filter(|s| s.writes())
-            .flat_map(move |s| s.pins(word))
-            .filter(|p| !p.is_zero())
-    }
-
-    /// The registers that its slots read, in operand order.
-    pub(crate) fn reads(&self, word: Word) -> impl Iterator<Item = Pin> + '_ {
-        self.slots.iter().filter(|s| s.reads()).flat_map(move |s| s.pins(word))
+    /// How many registers it writes.
+    pub(crate) fn write_count(&self, word: Word) -> usize {
+        let mut count = 0;
+        self.each_write(word, |_| count += 1);
+        count
     }
 }
 

@@ -20,7 +20,8 @@ pub(crate) struct Cursor<'a> {
     pub pos: usize,
 }
 
-fn is_name_byte(c: u8) -> bool {
+/// A byte of a `%` or `^` name.
+pub(crate) fn is_name_byte(c: u8) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'.' | b'-')
 }
 

@@ -133,9 +133,9 @@ impl Body {
             body.write_start.push(body.writes.len() as u32);
             if let Some(layout) = code.layout_of(i) {
                 let word = code.words[i];
-                body.reads.extend(layout.reads(word));
-                body.reads.extend(layout.merges(word));
-                body.writes.extend(layout.writes(word));
+                layout.each_read(word, |pin| body.reads.push(pin));
+                layout.each_merge(word, |pin| body.reads.push(pin));
+                layout.each_write(word, |pin| body.writes.push(pin));
             }
         }
         body.read_start.push(body.reads.len() as u32);

@@ -1,7 +1,7 @@
 //! Kernels as text (lit/GRAMMAR.md).
 
 use std::convert::Infallible;
-use std::fmt::Write as _;
+use std::io::Write as _;
 
 use isa::{RegFile, Word};
 
@@ -13,25 +13,33 @@ use crate::syntax::{Sink, walk};
 
 /// The text of a module.
 pub fn print_module(kernels: &[Kernel]) -> String {
-    let mut out = String::with_capacity(kernels.iter().map(|k| k.op_count() * 220 + 1000).sum());
-    print_module_into(kernels, &mut out);
-    out
-}
-
-/// Appends the text of a module.
-pub fn print_module_into(kernels: &[Kernel], out: &mut String) {
+    let mut out = Vec::with_capacity(kernels.iter().map(|k| k.op_count() * 220 + 1000).sum());
     out.push_str("module {\n");
     for kernel in kernels {
         Printer {
             names: Names::new(kernel),
             kernel,
-            out,
+            out: &mut out,
             op: None,
             terminates: None,
         }
         .function();
     }
     out.push_str("}\n");
+    // Everything written is ASCII.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Text into bytes.
+trait PushStr {
+    fn push_str(&mut self, text: &str);
+}
+
+impl PushStr for Vec<u8> {
+    #[inline]
+    fn push_str(&mut self, text: &str) {
+        self.extend_from_slice(text.as_bytes());
+    }
 }
 
 /// What each value is called.
@@ -89,7 +97,7 @@ pub(crate) fn constant_op(file: RegFile) -> &'static str {
 struct Printer<'k, 'o> {
     kernel: &'k Kernel,
     names: Names,
-    out: &'o mut String,
+    out: &'o mut Vec<u8>,
     /// The operation that is being walked.
     op: Option<Op<'k>>,
     /// The block that it ends.
@@ -131,7 +139,7 @@ impl<'k> Printer<'k, '_> {
             for (k, arg) in block.args().enumerate() {
                 let _ = write!(self.out, "{}\"{}\"", if k > 0 { ", " } else { "" }, kernel.pin(arg));
             }
-            self.out.push(']');
+            self.out.push(b']');
         }
         self.out.push_str("], ");
     }
@@ -149,9 +157,9 @@ impl<'k> Printer<'k, '_> {
             if run.len() > 1 {
                 let _ = write!(self.out, " x{}", run.len());
             }
-            self.out.push('"');
+            self.out.push(b'"');
         }
-        self.out.push(']');
+        self.out.push(b']');
     }
 
     /// As MLIR's own printer writes it, comment included.
@@ -166,9 +174,9 @@ impl<'k> Printer<'k, '_> {
                 self.out.push_str(": ");
                 self.out.push_str(file_type(self.kernel.pin(arg).file()));
             }
-            self.out.push(')');
+            self.out.push(b')');
         }
-        self.out.push(':');
+        self.out.push(b':');
         match predecessors {
             [] => self.out.push_str("  // no predecessors"),
             [p] => {
@@ -182,7 +190,7 @@ impl<'k> Printer<'k, '_> {
                 }
             }
         }
-        self.out.push('\n');
+        self.out.push(b'\n');
     }
 
     fn operation(&mut self, op: Op<'k>) {
@@ -221,7 +229,7 @@ impl<'k> Printer<'k, '_> {
             }
             OpKind::Inst => self.instruction(op),
         }
-        self.out.push('\n');
+        self.out.push(b'\n');
     }
 
     fn instruction(&mut self, op: Op<'k>) {
@@ -237,9 +245,9 @@ impl<'k> Printer<'k, '_> {
             if !reads.is_empty() {
                 self.out.push_str(" reads(");
                 self.typed_values(reads);
-                self.out.push(')');
+                self.out.push(b')');
             }
-            let own = layout.writes(word).count();
+            let own = layout.write_count(word);
             for (k, v) in op.results().skip(own).enumerate() {
                 let _ = write!(
                     self.out,
@@ -249,23 +257,21 @@ impl<'k> Printer<'k, '_> {
                 );
             }
             if types_of_all.len() > own {
-                self.out.push(')');
+                self.out.push(b')');
             }
         }
         self.successors();
         self.out.push_str(" raw ");
         hex_word(self.out, word);
-        if !layout.operand_types.is_empty() || types_of_all.len() > 0 {
-            self.out.push_str(" : (");
-            self.out.push_str(&layout.operand_types);
-            self.out.push_str(") -> (");
+        if layout.has_operand_types || types_of_all.len() > 0 {
+            self.out.push_str(&layout.type_prefix);
             for (k, v) in types_of_all.enumerate() {
                 if k > 0 {
                     self.out.push_str(", ");
                 }
                 self.out.push_str(file_type(kernel.pin(v).file()));
             }
-            self.out.push(')');
+            self.out.push(b')');
         }
     }
 
@@ -274,10 +280,10 @@ impl<'k> Printer<'k, '_> {
         let results = op.results();
         let count = results.len();
         if let Some(first) = results.into_iter().next() {
-            self.out.push('%');
+            self.out.push(b'%');
             decimal(self.out, self.names.names[first.index()].0);
             if count > 1 {
-                self.out.push(':');
+                self.out.push(b':');
                 decimal(self.out, count as u32);
             }
             self.out.push_str(" = ");
@@ -291,9 +297,9 @@ impl<'k> Printer<'k, '_> {
             self.out.push_str(if k > 0 { ", ^bb" } else { " ^bb" });
             decimal(self.out, to.0);
             if !args.is_empty() {
-                self.out.push('(');
+                self.out.push(b'(');
                 self.typed_values(args);
-                self.out.push(')');
+                self.out.push(b')');
             }
         }
     }
@@ -313,7 +319,7 @@ impl<'k> Printer<'k, '_> {
     }
 
     fn name(&mut self, value: ValueId) {
-        self.out.push('%');
+        self.out.push(b'%');
         let pin = self.kernel.pins[value.index()];
         if pin.is_zero() {
             self.out.push_str(constant_name(pin.file()));
@@ -322,7 +328,7 @@ impl<'k> Printer<'k, '_> {
         let (number, sub) = self.names.names[value.index()];
         decimal(self.out, number);
         if sub > 0 {
-            self.out.push('#');
+            self.out.push(b'#');
             decimal(self.out, sub - 1);
         }
     }
@@ -357,7 +363,7 @@ impl Sink for Printer<'_, '_> {
             self.out.push_str("label(");
             decimal(self.out, label);
         }
-        self.out.push(')');
+        self.out.push(b')');
         Ok(())
     }
 }
@@ -374,17 +380,17 @@ fn predecessors(kernel: &Kernel) -> Vec<Vec<u32>> {
 }
 
 /// `0x` and 32 digits.
-pub(crate) fn hex_word(out: &mut String, word: Word) {
+pub(crate) fn hex_word(out: &mut Vec<u8>, word: Word) {
     let mut text = *b"0x00000000000000000000000000000000";
     for (k, byte) in word.0.to_be_bytes().into_iter().enumerate() {
         text[2 + 2 * k] = b"0123456789abcdef"[byte as usize >> 4];
         text[3 + 2 * k] = b"0123456789abcdef"[byte as usize & 15];
     }
-    out.push_str(std::str::from_utf8(&text).unwrap_or(""));
+    out.extend_from_slice(&text);
 }
 
 /// A decimal number.
-pub(crate) fn decimal(out: &mut String, value: u32) {
+pub(crate) fn decimal(out: &mut Vec<u8>, value: u32) {
     let mut buffer = [0u8; 10];
     let mut at = buffer.len();
     let mut rest = value;
@@ -396,5 +402,5 @@ pub(crate) fn decimal(out: &mut String, value: u32) {
             break;
         }
     }
-    out.push_str(std::str::from_utf8(&buffer[at..]).unwrap_or(""));
+    out.extend_from_slice(&buffer[at..]);
 }

@@ -20,18 +20,14 @@ pub(crate) trait Sink {
 
 /// Name, guard, operands, merged values, hidden operands.
 pub(crate) fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S::Error> {
-    sink.lit(&layout.name)?;
     for seg in &layout.segs {
         match *seg {
             Seg::Lit(start, end) => sink.lit(&layout.literals[start as usize..end as usize])?,
             Seg::Guard => {
-                sink.lit(if layout.guard_negated(word) {
-                    " guard(not "
-                } else {
-                    " guard("
-                })?;
+                if layout.guard_negated(word) {
+                    sink.lit("not ")?;
+                }
                 sink.value(0)?;
-                sink.lit(")")?;
             }
             Seg::Values { first, count } => values(sink, first as usize, count as usize)?,
             Seg::Named(slot) => sink.lit(&layout.slots[slot as usize].pin(word).to_string())?,
@@ -46,13 +42,11 @@ pub(crate) fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result
                 sink.label(first, buffer.as_str())?;
             }
             Seg::Merge => {
-                if layout.is_guarded(word) {
-                    let count = layout.merges(word).count();
-                    if count > 0 {
-                        sink.lit(" merge(")?;
-                        values(sink, layout.read_count as usize, count)?;
-                        sink.lit(")")?;
-                    }
+                let count = layout.merge_count(word);
+                if count > 0 {
+                    sink.lit(" merge(")?;
+                    values(sink, layout.read_count as usize, count)?;
+                    sink.lit(")")?;
                 }
             }
         }

@@ -1,0 +1,570 @@
+//! The body of a function: blocks, names of values, operations but for the text of instructions.
+
+use std::collections::HashMap;
+
+use isa::{Isa, RegFile, Word};
+
+use crate::check;
+use crate::kernel::{BlockId, Edge, Kernel, NONE, OpKind, SUCCESSOR, ValueId};
+use crate::layout::{Flow, Layouts};
+use crate::lex::{Cursor, is_name_byte};
+use crate::parse::{Result, expect, pin};
+use crate::pin::{FILES, Pin, file_type};
+use crate::print::{constant_name, constant_op};
+
+/// The values that one name stands for.
+#[derive(Clone, Copy)]
+struct Group {
+    first: u32,
+    count: u32,
+}
+
+const UNDEFINED: Group = Group { first: 0, count: 0 };
+/// Block arguments are numbered from here until the number of results is known.
+const ARG: u32 = 1 << 31;
+
+/// What a value must be, by the word or by a type.
+#[derive(Clone, Copy)]
+pub(crate) enum Expect {
+    Any,
+    Pin(Pin),
+    File(RegFile),
+}
+
+/// A value that is used before it is defined.
+struct Pending {
+    expect: Expect,
+    /// In edge arguments, else in operands.
+    edge: bool,
+    at: u32,
+    name: u32,
+    sub: u32,
+    pos: usize,
+}
+
+pub(crate) struct Parser<'a> {
+    pub cursor: Cursor<'a>,
+    pub isa: &'static Isa,
+    pub kernel: Kernel,
+    /// Finds ` raw 0x`.
+    pub raw_finder: memchr::memmem::Finder<'static>,
+    /// Values by name: numbers first, then other names.
+    numbered: Vec<Group>,
+    named: Vec<Group>,
+    names: HashMap<&'a str, u32>,
+    block_names: HashMap<&'a str, u32>,
+    /// Block of each block name, `NONE` until it is defined.
+    blocks: Vec<u32>,
+    block_uses: Vec<usize>,
+    arg_pins: Vec<Pin>,
+    pins: Vec<Vec<Pin>>,
+    pending: Vec<Pending>,
+    /// Position of each operation.
+    positions: Vec<usize>,
+    /// The operands of the operation that is being read, and the registers that its word names for them.
+    pub operands: Vec<u32>,
+    pub expected: Vec<Pin>,
+    pub label: u32,
+    /// The block has its terminator.
+    pub terminated: bool,
+}
+
+/// In `operands`: the n-th of `pending`.
+const PENDING: u32 = 1 << 30;
+
+/// Names that need no table: the constants, as the printer calls them.
+const CONSTANTS: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP];
+
+impl<'a> Parser<'a> {
+    pub fn new(cursor: Cursor<'a>, isa: &'static Isa, kernel: Kernel, pins: Vec<Vec<Pin>>) -> Parser<'a> {
+        Parser {
+            cursor,
+            isa,
+            kernel,
+            raw_finder: memchr::memmem::Finder::new(b" raw 0x"),
+            numbered: Vec::new(),
+            named: vec![UNDEFINED; CONSTANTS.len()],
+            names: HashMap::new(),
+            block_names: HashMap::new(),
+            blocks: Vec::new(),
+            block_uses: Vec::new(),
+            arg_pins: Vec::new(),
+            pins,
+            pending: Vec::new(),
+            positions: Vec::new(),
+            operands: Vec::new(),
+            expected: Vec::new(),
+            label: NONE,
+            terminated: false,
+        }
+    }
+
+    pub fn body(mut self) -> Result<(Kernel, usize)> {
+        let mut layouts = Layouts::new(self.isa, self.kernel.target);
+        let mut block = 0u32;
+        let mut first = true;
+        loop {
+            self.cursor.space();
+            match self.cursor.peek() {
+                Some(b'}') => break,
+                Some(b'^') => {
+                    if !first {
+                        self.end_block(&layouts)?;
+                        block += 1;
+                    }
+                    self.block_header(block)?;
+                }
+                Some(_) => {
+                    if first {
+                        self.kernel.arg_start.push(0);
+                    }
+                    if self.terminated {
+                        let message = "an operation follows the terminator of its block; expected `^` or `}`";
+                        return Err(self.cursor.error(message));
+                    }
+                    self.operation(&mut layouts)?;
+                }
+                None => return Err(self.cursor.error("expected `}` at the end of the function")),
+            }
+            first = false;
+        }
+        if first {
+            return Err(self.cursor.error("the function has no operations"));
+        }
+        self.end_block(&layouts)?;
+        self.cursor.pos += 1;
+        let end = self.cursor.pos;
+        self.kernel.layouts = layouts.list;
+        Ok((self.finish()?, end))
+    }
+
+    fn end_block(&mut self, layouts: &Layouts) -> Result<()> {
+        let from = *self.kernel.block_start.last().unwrap_or(&0) as usize;
+        let call = |layout: Option<&u32>| {
+            let layout = layout.and_then(|l| layouts.list.get(*l as usize));
+            layout.is_some_and(|l| l.flow == Flow::Call)
+        };
+        // A call that has no successor ends its block if nothing else does.
+        let ends = self.terminated || (self.kernel.kinds.len() > from && call(self.kernel.op_layout.last()));
+        if !ends {
+            let message = "the block before this place does not end with a terminator";
+            return Err(self.cursor.error(message));
+        }
+        self.terminated = false;
+        self.kernel.block_start.push(self.kernel.kinds.len() as u32);
+        self.kernel.edge_start.push(self.kernel.edges.len() as u32);
+        Ok(())
+    }
+
+    /// `^bb2(%1: !sass.reg, ...):`
+    fn block_header(&mut self, block: u32) -> Result<()> {
+        let at = self.cursor.pos;
+        self.cursor.pos += 1;
+        let name = self.block_name()?;
+        if std::mem::replace(&mut self.blocks[name as usize], block) != NONE {
+            return Err(self.cursor.error_at(at, "the block is defined twice"));
+        }
+        let pins = self
+            .pins
+            .get_mut(block as usize)
+            .map(std::mem::take)
+            .unwrap_or_default();
+        let mut pins = pins.into_iter();
+        self.cursor.space();
+        if self.cursor.eat("(") {
+            loop {
+                self.cursor.space();
+                let at = self.cursor.pos;
+                let name = self.value_name()?;
+                let Some(pin) = pins.next() else {
+                    return Err(self
+                        .cursor
+                        .error_at(at, "the function's `pins` names no register for this block argument"));
+                };
+                expect(&mut self.cursor, ":")?;
+                expect(&mut self.cursor, file_type(pin.file()))?;
+                self.define(name, ARG | self.arg_pins.len() as u32, 1, at)?;
+                self.arg_pins.push(pin);
+                self.cursor.space();
+                if self.cursor.eat(")") {
+                    break;
+                }
+                expect(&mut self.cursor, ",")?;
+            }
+        }
+        if pins.next().is_some() {
+            return Err(self.cursor.error_at(
+                at,
+                "the function's `pins` names more registers than the block has arguments",
+            ));
+        }
+        self.kernel.arg_start.push(self.arg_pins.len() as u32);
+        expect(&mut self.cursor, ":")
+    }
+
+    fn block_name(&mut self) -> Result<u32> {
+        let at = self.cursor.pos;
+        let name = self.cursor.name();
+        if name.is_empty() {
+            return Err(self.cursor.error("expected the name of a block"));
+        }
+        let next = self.blocks.len() as u32;
+        let id = *self.block_names.entry(name).or_insert(next);
+        if id == next {
+            self.blocks.push(NONE);
+            self.block_uses.push(at);
+        }
+        Ok(id)
+    }
+
+    /// `%12`, without `#1`: a key into `numbered`, or with the top bit set into `named`.
+    fn value_name(&mut self) -> Result<u32> {
+        let rest = self.cursor.rest();
+        if rest.first() != Some(&b'%') {
+            return Err(self.cursor.error("expected a value"));
+        }
+        let (mut number, mut at) = (0u32, 1);
+        while let Some(c @ b'0'..=b'9') = rest.get(at).filter(|_| at < 10) {
+            number = number * 10 + (c - b'0') as u32;
+            at += 1;
+        }
+        let ends = !rest.get(at).is_some_and(|c| is_name_byte(*c));
+        if at > 1 && ends && (rest[1] != b'0' || at == 2) && (number as usize) < self.cursor.len() {
+            self.cursor.pos += at;
+            if number as usize >= self.numbered.len() {
+                self.numbered.resize(number as usize + 1, UNDEFINED);
+            }
+            return Ok(number);
+        }
+        self.cursor.pos += 1;
+        let name = self.cursor.name();
+        if name.is_empty() {
+            return Err(self.cursor.error("expected the name of a value"));
+        }
+        if let Some(constant) = CONSTANTS.iter().position(|f| constant_name(*f) == name) {
+            return Ok(constant as u32 | ARG);
+        }
+        let next = self.named.len() as u32;
+        let id = *self.names.entry(name).or_insert(next);
+        if id == next {
+            self.named.push(UNDEFINED);
+        }
+        Ok(id | ARG)
+    }
+
+    fn group(&mut self, name: u32) -> &mut Group {
+        match name & ARG {
+            0 => &mut self.numbered[name as usize],
+            _ => &mut self.named[(name & !ARG) as usize],
+        }
+    }
+
+    fn define(&mut self, name: u32, first: u32, count: u32, pos: usize) -> Result<()> {
+        let group = self.group(name);
+        if group.count != 0 {
+            return Err(self.cursor.error_at(pos, "the value is defined twice"));
+        }
+        *group = Group { first, count };
+        Ok(())
+    }
+
+    /// A use of a value: its id, or its place in `pending` with the bit `PENDING`.
+    pub fn value_use(&mut self) -> Result<u32> {
+        let pos = self.cursor.pos;
+        let name = self.value_name()?;
+        let mut sub = 0;
+        let mut indexed = false;
+        if self.cursor.peek() == Some(b'#') {
+            self.cursor.pos += 1;
+            sub = self
+                .cursor
+                .decimal()
+                .ok_or_else(|| self.cursor.error("expected the position of a result"))?;
+            indexed = true;
+        }
+        let group = *self.group(name);
+        if group.count == 0 {
+            self.pending.push(Pending {
+                expect: Expect::Any,
+                edge: false,
+                at: 0,
+                name,
+                sub,
+                pos,
+            });
+            return Ok(PENDING | (self.pending.len() as u32 - 1));
+        }
+        self.pick(group, sub, indexed, pos)
+    }
+
+    fn pick(&self, group: Group, sub: u32, indexed: bool, pos: usize) -> Result<u32> {
+        if sub >= group.count {
+            return Err(self
+                .cursor
+                .error_at(pos, format!("the operation has only {} results", group.count)));
+        }
+        if !indexed && group.count > 1 {
+            return Err(self.cursor.error_at(
+                pos,
+                format!("one of {} results is meant: write `#0` behind it", group.count),
+            ));
+        }
+        Ok(group.first + sub)
+    }
+
+    /// Stores a value that was read at the end of the operands or edge arguments, and holds it against what is expected.
+    pub fn store(&mut self, value: u32, edge: bool, expect: Expect, pos: usize) -> Result<()> {
+        let list = if edge {
+            &mut self.kernel.edge_args
+        } else {
+            &mut self.kernel.operands
+        };
+        let at = list.len() as u32;
+        list.push(ValueId(value));
+        if value & (PENDING | ARG) == PENDING {
+            let pending = &mut self.pending[(value & !PENDING) as usize];
+            (pending.edge, pending.at, pending.expect) = (edge, at, expect);
+            return Ok(());
+        }
+        let pin = match value & ARG {
+            0 => self.kernel.pins[value as usize],
+            _ => self.arg_pins[(value & !ARG) as usize],
+        };
+        self.agrees(pin, expect, pos)
+    }
+
+    fn agrees(&self, pin: Pin, expect: Expect, pos: usize) -> Result<()> {
+        match expect {
+            Expect::Pin(p) if p != pin => {
+                let message = format!("the word reads {p} where the text has a value in {pin}");
+                Err(self.cursor.error_at(pos, message))
+            }
+            Expect::File(f) if f != pin.file() => {
+                let message = format!("the value is in {pin}, which is no {}", file_type(f));
+                Err(self.cursor.error_at(pos, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn operation(&mut self, layouts: &mut Layouts) -> Result<()> {
+        let start = self.cursor.pos;
+        self.positions.push(start);
+        let mut results = None;
+        if self.cursor.peek() == Some(b'%') {
+            let name = self.value_name()?;
+            let mut count = 1;
+            self.cursor.space();
+            if self.cursor.eat(":") {
+                self.cursor.space();
+                count = self
+                    .cursor
+                    .decimal()
+                    .filter(|n| *n > 1 && *n < 1 << 16)
+                    .ok_or_else(|| self.cursor.error("expected a number of results above 1"))?;
+                self.cursor.space();
+            }
+            expect(&mut self.cursor, "=")?;
+            self.cursor.space();
+            results = Some((name, count));
+        }
+        let at = self.cursor.pos;
+        let name = self.cursor.identifier();
+        if let Some(file) = FILES.into_iter().find(|f| *f != RegFile::B && constant_op(*f) == name) {
+            self.results(results, self.kernel.pins.len() as u32, 1, at)?;
+            self.kernel.pins.push(Pin::zero(file));
+            self.kernel.finish_op(OpKind::Constant(file), Word(0), NONE, NONE);
+            return Ok(());
+        }
+        let kind = match name {
+            "builtin.unrealized_conversion_cast" => return self.live_in(results, at),
+            "sass.label" => {
+                self.cursor.space();
+                let label = self.cursor.decimal().filter(|l| *l < SUCCESSOR);
+                let label = label.ok_or_else(|| self.cursor.error("expected the number of a label"))?;
+                self.results(results, self.kernel.pins.len() as u32, 0, at)?;
+                self.kernel.finish_op(OpKind::Label, Word(0), NONE, label);
+                return Ok(());
+            }
+            "sass.entry" => OpKind::Entry,
+            "sass.fall" => OpKind::Fall,
+            "sass.end" => OpKind::End,
+            "sass.opaque" => {
+                expect(&mut self.cursor, "raw")?;
+                self.cursor.space();
+                let word = self
+                    .cursor
+                    .word()
+                    .ok_or_else(|| self.cursor.error("expected `0x` and 32 hexadecimal digits"))?;
+                self.results(results, self.kernel.pins.len() as u32, 0, at)?;
+                self.kernel.finish_op(OpKind::Opaque, Word(word), NONE, NONE);
+                return Ok(());
+            }
+            name if name.starts_with("sass.") => return self.instruction(layouts, results, at),
+            "" => return Err(self.cursor.error_at(at, "expected an operation")),
+            other => {
+                let message = format!(
+                    "`{other}` is no operation of the sass dialect; functions that hold other dialects' operations need the MLIR build"
+                );
+                return Err(self.cursor.error_at(at, message));
+            }
+        };
+        self.results(results, self.kernel.pins.len() as u32, 0, at)?;
+        let count = self.successors()?;
+        match (kind, count) {
+            (OpKind::Fall, 1) | (OpKind::End, 0) | (OpKind::Entry, _) => {}
+            _ => {
+                return Err(self
+                    .cursor
+                    .error_at(at, format!("`{name}` cannot have {count} successors")));
+            }
+        }
+        self.kernel.finish_op(kind, Word(0), NONE, NONE);
+        self.terminated = true;
+        Ok(())
+    }
+
+    /// Defines the results of the current operation: `count` values from `first` on.
+    pub fn results(&mut self, results: Option<(u32, u32)>, first: u32, count: u32, pos: usize) -> Result<()> {
+        match results {
+            Some((name, n)) if n == count => self.define(name, first, count, pos),
+            None if count == 0 => Ok(()),
+            _ => {
+                let written = results.map_or(0, |r| r.1);
+                Err(self
+                    .cursor
+                    .error_at(pos, format!("the operation has {count} results, not {written}")))
+            }
+        }
+    }
+
+    fn live_in(&mut self, results: Option<(u32, u32)>, at: usize) -> Result<()> {
+        expect(&mut self.cursor, "to")?;
+        self.cursor.space();
+        let file = FILES.into_iter().find(|f| self.cursor.eat(file_type(*f)));
+        let file = file.ok_or_else(|| self.cursor.error("expected a register type"))?;
+        expect(&mut self.cursor, "{sass.pin =")?;
+        let at_pin = self.cursor.pos;
+        let pin = pin(&mut self.cursor)?;
+        if pin.file() != file {
+            return Err(self.cursor.error_at(at_pin, format!("{pin} is no {}", file_type(file))));
+        }
+        expect(&mut self.cursor, "}")?;
+        self.results(results, self.kernel.pins.len() as u32, 1, at)?;
+        self.kernel.pins.push(pin);
+        self.kernel.finish_op(OpKind::LiveIn, Word(0), NONE, NONE);
+        Ok(())
+    }
+
+    /// `%1, %2 : !sass.reg, !sass.pred)` behind the parenthesis.
+    pub fn typed_values(&mut self, edge: bool) -> Result<u32> {
+        let pos = self.cursor.pos;
+        let mut values = std::mem::take(&mut self.operands);
+        values.clear();
+        loop {
+            self.cursor.space();
+            values.push(self.value_use()?);
+            self.cursor.space();
+            if self.cursor.eat(":") {
+                break;
+            }
+            expect(&mut self.cursor, ",")?;
+        }
+        for (k, &value) in values.iter().enumerate() {
+            if k > 0 {
+                expect(&mut self.cursor, ",")?;
+            }
+            self.cursor.space();
+            let file = FILES.into_iter().find(|f| self.cursor.eat(file_type(*f)));
+            let file = file.ok_or_else(|| self.cursor.error("expected a register type"))?;
+            self.store(value, edge, Expect::File(file), pos)?;
+        }
+        let count = values.len() as u32;
+        self.operands = values;
+        expect(&mut self.cursor, ")")?;
+        Ok(count)
+    }
+
+    /// `^bb2(%1 : !sass.reg), ^bb3`, or nothing.
+    pub fn successors(&mut self) -> Result<u32> {
+        let mut count = 0;
+        self.cursor.space();
+        while self.cursor.peek() == Some(b'^') {
+            self.cursor.pos += 1;
+            let name = self.block_name()?;
+            let args = self.kernel.edge_args.len() as u32;
+            self.kernel.edges.push(Edge {
+                to: BlockId(name),
+                args,
+            });
+            count += 1;
+            self.cursor.space();
+            if self.cursor.eat("(") {
+                self.typed_values(true)?;
+                self.cursor.space();
+            }
+            if !self.cursor.eat(",") {
+                break;
+            }
+            self.cursor.space();
+            if self.cursor.peek() != Some(b'^') {
+                return Err(self.cursor.error("expected a successor"));
+            }
+        }
+        Ok(count)
+    }
+
+    /// Resolves names that were used before they were defined, and holds everything against the words.
+    fn finish(mut self) -> Result<Kernel> {
+        let results = self.kernel.result_count();
+        for pending in std::mem::take(&mut self.pending) {
+            let group = *self.group(pending.name);
+            if group.count == 0 {
+                return Err(self
+                    .cursor
+                    .error_at(pending.pos, "the value is not defined in this function"));
+            }
+            let value = ValueId(self.pick(group, pending.sub, true, pending.pos)?);
+            let pin = match value.0 & ARG {
+                0 => self.kernel.pins[value.index()],
+                _ => self.arg_pins[(value.0 & !ARG) as usize],
+            };
+            self.agrees(pin, pending.expect, pending.pos)?;
+            let list = if pending.edge {
+                &mut self.kernel.edge_args
+            } else {
+                &mut self.kernel.operands
+            };
+            list[pending.at as usize] = value;
+        }
+        for value in self.kernel.operands.iter_mut().chain(&mut self.kernel.edge_args) {
+            if value.0 & ARG != 0 {
+                value.0 = results + (value.0 & !ARG);
+            }
+        }
+        self.kernel.pins.append(&mut self.arg_pins);
+        for (name, &block) in self.blocks.iter().enumerate() {
+            if block == NONE {
+                return Err(self
+                    .cursor
+                    .error_at(self.block_uses[name], "the block is not defined in this function"));
+            }
+        }
+        let total = self.kernel.edge_args.len() as u32;
+        for e in 0..self.kernel.edges.len() {
+            let to = self.blocks[self.kernel.edges[e].to.index()];
+            self.kernel.edges[e].to = BlockId(to);
+            let end = self.kernel.edges.get(e + 1).map_or(total, |next| next.args);
+            let expected = self.kernel.arg_start[to as usize + 1] - self.kernel.arg_start[to as usize];
+            if end - self.kernel.edges[e].args != expected {
+                let from = self.kernel.edge_start.partition_point(|&s| s as usize <= e) - 1;
+                let op = self.kernel.block_start[from + 1] as usize - 1;
+                let message = format!("a successor takes {expected} values");
+                return Err(self.cursor.error_at(self.positions[op], message));
+            }
+        }
+        check::labels(&self.kernel, self.isa)
+            .map_err(|e| self.cursor.error_at(self.positions[e.op.index()], e.message))?;
+        Ok(self.kernel)
+    }
+}
