@@ -3,7 +3,7 @@
 use isa::Target;
 
 use crate::CubinError;
-use crate::code::{self, Code};
+use crate::code::{self, Code, ConstantBank};
 use crate::elf::{Elf, Header, Relocation, Section, Segment, Symbol, section_type};
 use crate::nvinfo::{self, Attribute};
 use crate::target::{self, Abi};
@@ -125,6 +125,21 @@ impl<'a> Image<'a> {
             }
         }
         Ok(all)
+    }
+
+    /// A constant bank that all kernels share, by its number: 3 the program's constants, 4 addresses (relocated by the
+    /// driver, see [`Image::relocations`]). A kernel's own banks are in [`Code::constants`].
+    pub fn constant_bank(&self, bank: u8) -> Result<Option<ConstantBank<'a>>, CubinError> {
+        let name = format!(".nv.constant{bank}");
+        let Some(s) = self.elf.section_by_name(&name) else {
+            return Ok(None);
+        };
+        let bytes = self.elf.data(s)?;
+        Ok(Some(ConstantBank {
+            bank,
+            section: s.index,
+            bytes,
+        }))
     }
 
     /// Pairs of caller and callee from `.nv.callgraph`, as symbol indices. Negative callees are ptxas's own marks.

@@ -50,7 +50,7 @@ pub mod code {
     pub const CUDA_API_VERSION: u8 = 0x37;
     pub const NUM_MBARRIERS: u8 = 0x38;
     pub const MBARRIER_INSTR_OFFSETS: u8 = 0x39;
-    pub const COROUTINE_RESUME_OFFSETS: u8 = 0x3a;
+    pub const COROUTINE_RESUME_ID_OFFSETS: u8 = 0x3a;
     pub const CTA_PER_CLUSTER: u8 = 0x3d;
     pub const EXPLICIT_CLUSTER: u8 = 0x3e;
     pub const INSTR_REG_MAP: u8 = 0x40;
@@ -68,12 +68,12 @@ pub mod code {
     pub const REG_RECONFIG: u8 = 0x54;
     pub const ANNOTATIONS: u8 = 0x55;
     pub const STACK_CANARY_TRAP_OFFSETS: u8 = 0x57;
-    pub const CTA_ASYNC_STORE_OFFSETS: u8 = 0x59;
-    pub const CP_ASYNC_BULK_OFFSETS: u8 = 0x65;
+    pub const LOCAL_CTA_ASYNC_STORE_OFFSETS: u8 = 0x59;
+    pub const IGNOREOOB_CP_ASYNC_BULK_INSTR_OFFSETS: u8 = 0x65;
     pub const LANGUAGE: u8 = 0x66;
     pub const NVSAL_SW_WAR: u8 = 0x6b;
-    pub const INSTR_OFFSETS_6C: u8 = 0x6c;
-    pub const PREEXIT: u8 = 0x6d;
+    pub const INSTR_OFFSETS: u8 = 0x6c;
+    pub const PREEXIT_USED: u8 = 0x6d;
 }
 
 /// What the value of an entry of one code is.
@@ -91,29 +91,55 @@ enum Shape {
     Records(usize),
     /// Records of 8 bytes, a kind and then a code offset.
     Annotations,
+    /// A named code that no file held: its value is not decoded, and may hold code offsets.
+    Unseen,
 }
 
-/// code, name without `EIATTR_`, shape.
+/// code, name without `EIATTR_` as cuobjdump 13.5 prints it, shape; by code.
 const CODES: &[(u8, &str, Shape)] = &[
+    (0x00, "ERROR", Shape::Unseen),
+    (0x01, "PAD", Shape::Unseen),
+    (0x02, "IMAGE_SLOT", Shape::Unseen),
+    (0x03, "JUMPTABLE_RELOCS", Shape::Unseen),
     (code::CTAIDZ_USED, "CTAIDZ_USED", Shape::Plain),
     (code::MAX_THREADS, "MAX_THREADS", Shape::Words),
+    (0x06, "IMAGE_OFFSET", Shape::Unseen),
+    (0x07, "IMAGE_SIZE", Shape::Unseen),
+    (0x08, "TEXTURE_NORMALIZED", Shape::Unseen),
+    (0x09, "SAMPLER_INIT", Shape::Unseen),
     (code::PARAM_CBANK, "PARAM_CBANK", Shape::ParamBank),
+    (0x0b, "SMEM_PARAM_OFFSETS", Shape::Unseen),
+    (0x0c, "CBANK_PARAM_OFFSETS", Shape::Unseen),
+    (0x0d, "SYNC_STACK", Shape::Unseen),
+    (0x0e, "TEXID_SAMPID_MAP", Shape::Unseen),
     (code::EXTERNS, "EXTERNS", Shape::Symbols),
     (code::REQNTID, "REQNTID", Shape::Words),
     (code::FRAME_SIZE, "FRAME_SIZE", Shape::SymbolValue),
     (code::MIN_STACK_SIZE, "MIN_STACK_SIZE", Shape::SymbolValue),
+    (0x13, "SAMPLER_FORCE_UNNORMALIZED", Shape::Unseen),
+    (0x14, "BINDLESS_IMAGE_OFFSETS", Shape::Unseen),
+    (0x15, "BINDLESS_TEXTURE_BANK", Shape::Unseen),
+    (0x16, "BINDLESS_SURFACE_BANK", Shape::Unseen),
     (code::KPARAM_INFO, "KPARAM_INFO", Shape::Param),
+    (0x18, "SMEM_PARAM_SIZE", Shape::Unseen),
     (code::CBANK_PARAM_SIZE, "CBANK_PARAM_SIZE", Shape::Plain),
+    (0x1a, "QUERY_NUMATTRIB", Shape::Unseen),
     (code::MAXREG_COUNT, "MAXREG_COUNT", Shape::Plain),
     (code::EXIT_INSTR_OFFSETS, "EXIT_INSTR_OFFSETS", Shape::Offsets),
     (code::S2RCTAID_INSTR_OFFSETS, "S2RCTAID_INSTR_OFFSETS", Shape::Offsets),
     (code::CRS_STACK_SIZE, "CRS_STACK_SIZE", Shape::Words),
+    (0x1f, "NEED_CNP_WRAPPER", Shape::Unseen),
+    (0x20, "NEED_CNP_PATCH", Shape::Unseen),
+    (0x21, "EXPLICIT_CACHING", Shape::Unseen),
+    (0x22, "ISTYPEP_USED", Shape::Unseen),
     (code::MAX_STACK_SIZE, "MAX_STACK_SIZE", Shape::SymbolValue),
+    (0x24, "SUQ_USED", Shape::Unseen),
     (
         code::LD_CACHEMOD_INSTR_OFFSETS,
         "LD_CACHEMOD_INSTR_OFFSETS",
         Shape::Offsets,
     ),
+    (0x26, "LOAD_CACHE_REQUEST", Shape::Unseen),
     (code::ATOM_SYS_INSTR_OFFSETS, "ATOM_SYS_INSTR_OFFSETS", Shape::Offsets),
     (
         code::COOP_GROUP_INSTR_OFFSETS,
@@ -122,17 +148,21 @@ const CODES: &[(u8, &str, Shape)] = &[
     ),
     (code::COOP_GROUP_MASK_REGIDS, "COOP_GROUP_MASK_REGIDS", Shape::Words),
     (code::WMMA_USED, "WMMA_USED", Shape::Plain),
+    (0x2c, "HAS_PRE_V10_OBJECT", Shape::Unseen),
     (
         code::ATOMF16_EMUL_INSTR_OFFSETS,
         "ATOMF16_EMUL_INSTR_OFFSETS",
         Shape::Offsets,
     ),
+    (0x2e, "ATOM16_EMUL_INSTR_REG_MAP", Shape::Unseen),
     (code::REGCOUNT, "REGCOUNT", Shape::SymbolValue),
     (
         code::INT_WARP_WIDE_INSTR_OFFSETS,
         "INT_WARP_WIDE_INSTR_OFFSETS",
         Shape::Offsets,
     ),
+    (0x32, "SHARED_SCRATCH", Shape::Unseen),
+    (0x33, "STATISTICS", Shape::Unseen),
     (
         code::INDIRECT_BRANCH_TARGETS,
         "INDIRECT_BRANCH_TARGETS",
@@ -147,14 +177,19 @@ const CODES: &[(u8, &str, Shape)] = &[
         Shape::Records(16),
     ),
     (
-        code::COROUTINE_RESUME_OFFSETS,
-        "COROUTINE_RESUME_OFFSETS",
+        code::COROUTINE_RESUME_ID_OFFSETS,
+        "COROUTINE_RESUME_ID_OFFSETS",
         Shape::Offsets,
     ),
+    (0x3b, "SAM_REGION_STACK_SIZE", Shape::Unseen),
+    (0x3c, "PER_REG_TARGET_PERF_STATS", Shape::Unseen),
     (code::CTA_PER_CLUSTER, "CTA_PER_CLUSTER", Shape::Words),
     (code::EXPLICIT_CLUSTER, "EXPLICIT_CLUSTER", Shape::Plain),
+    (0x3f, "MAX_CLUSTER_RANK", Shape::Unseen),
     (code::INSTR_REG_MAP, "INSTR_REG_MAP", Shape::Records(12)),
     (code::RESERVED_SMEM_USED, "RESERVED_SMEM_USED", Shape::Plain),
+    (0x42, "RESERVED_SMEM_0_SIZE", Shape::Unseen),
+    (0x43, "UCODE_SECTION_DATA", Shape::Unseen),
     (
         code::UNUSED_LOAD_BYTE_OFFSET,
         "UNUSED_LOAD_BYTE_OFFSET",
@@ -167,12 +202,18 @@ const CODES: &[(u8, &str, Shape)] = &[
         "SW_WAR_MEMBAR_SYS_INSTR_OFFSETS",
         Shape::Offsets,
     ),
+    (0x48, "GRAPHICS_GLOBAL_CBANK", Shape::Unseen),
+    (0x49, "SHADER_TYPE", Shape::Unseen),
     (code::VRC_CTA_INIT_COUNT, "VRC_CTA_INIT_COUNT", Shape::Plain),
+    (0x4b, "TOOLS_PATCH_FUNC", Shape::Unseen),
     (code::NUM_BARRIERS, "NUM_BARRIERS", Shape::Plain),
+    (0x4d, "TEXMODE_INDEPENDENT", Shape::Unseen),
+    (0x4e, "PERF_STATISTICS", Shape::Unseen),
     (code::AT_ENTRY_FRAGMENTS, "AT_ENTRY_FRAGMENTS", Shape::Words),
     (code::SPARSE_MMA_MASK, "SPARSE_MMA_MASK", Shape::Plain),
     (code::TCGEN05_1CTA_USED, "TCGEN05_1CTA_USED", Shape::Plain),
     (code::TCGEN05_2CTA_USED, "TCGEN05_2CTA_USED", Shape::Plain),
+    (0x53, "GEN_ERRBAR_AT_EXIT", Shape::Unseen),
     (code::REG_RECONFIG, "REG_RECONFIG", Shape::Plain),
     (code::ANNOTATIONS, "ANNOTATIONS", Shape::Annotations),
     (
@@ -180,12 +221,31 @@ const CODES: &[(u8, &str, Shape)] = &[
         "STACK_CANARY_TRAP_OFFSETS",
         Shape::Offsets,
     ),
-    (code::CTA_ASYNC_STORE_OFFSETS, "CTA_ASYNC_STORE_OFFSETS", Shape::Offsets),
-    (code::CP_ASYNC_BULK_OFFSETS, "CP_ASYNC_BULK_OFFSETS", Shape::Offsets),
+    (0x58, "STUB_FUNCTION_KIND", Shape::Unseen),
+    (
+        code::LOCAL_CTA_ASYNC_STORE_OFFSETS,
+        "LOCAL_CTA_ASYNC_STORE_OFFSETS",
+        Shape::Offsets,
+    ),
+    (0x5b, "BLOCKS_ARE_CLUSTERS", Shape::Unseen),
+    (0x5c, "SANITIZE", Shape::Unseen),
+    (0x5d, "SYSCALLS_FALLBACK", Shape::Unseen),
+    (0x5e, "CUDA_REQ", Shape::Unseen),
+    (0x61, "RTCORE_ENTRY", Shape::Unseen),
+    (0x62, "CLUSTER_LAUNCH_CONTROL_USED", Shape::Unseen),
+    (0x64, "MIN_PER_CTA_MEMORY_SIZE", Shape::Unseen),
+    (
+        code::IGNOREOOB_CP_ASYNC_BULK_INSTR_OFFSETS,
+        "IGNOREOOB_CP_ASYNC_BULK_INSTR_OFFSETS",
+        Shape::Offsets,
+    ),
     (code::LANGUAGE, "LANGUAGE", Shape::Words),
+    (0x68, "GRID_ATTRIBUTES", Shape::Unseen),
+    (0x69, "STACK_OFFSET", Shape::Unseen),
+    (0x6a, "RT_LIVESTATE_SASS_MAP", Shape::Unseen),
     (code::NVSAL_SW_WAR, "NVSAL_SW_WAR", Shape::Plain),
-    (code::INSTR_OFFSETS_6C, "INSTR_OFFSETS_6C", Shape::Offsets),
-    (code::PREEXIT, "PREEXIT", Shape::Plain),
+    (code::INSTR_OFFSETS, "INSTR_OFFSETS", Shape::Offsets),
+    (code::PREEXIT_USED, "PREEXIT_USED", Shape::Plain),
 ];
 
 fn known(code: u8) -> Option<&'static (u8, &'static str, Shape)> {
@@ -204,6 +264,12 @@ pub fn holds_code_offsets(code: u8) -> bool {
         shape,
         Some(Shape::Offsets | Shape::IndirectBranches | Shape::Records(_) | Shape::Annotations)
     )
+}
+
+/// True when it is known whether the value of a code holds code offsets, and where: code that moves must not leave behind
+/// an attribute of which this is false, unless it holds no bytes.
+pub fn is_understood(code: u8) -> bool {
+    known(code).is_some_and(|(.., shape)| *shape != Shape::Unseen)
 }
 
 /// A packed list of little-endian 32-bit values.
@@ -332,7 +398,7 @@ impl<'a> Attribute<'a> {
             false => Err(malformed(&format!("its size is not {size}"))),
         };
         Ok(match shape {
-            Shape::Plain => Value::Raw(p),
+            Shape::Plain | Shape::Unseen => Value::Raw(p),
             Shape::Offsets => multiple(4).map(|()| Value::Offsets(Words(p)))?,
             Shape::Words => multiple(4).map(|()| Value::Words(Words(p)))?,
             Shape::Symbols => multiple(4).map(|()| Value::Symbols(Words(p)))?,
@@ -450,4 +516,67 @@ pub fn parse<'a>(section: &Section<'_>, data: &'a [u8]) -> Result<Vec<Attribute<
         });
     }
     Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_by_code() {
+        assert!(CODES.windows(2).all(|w| w[0].0 < w[1].0));
+        assert_eq!(name(code::EXIT_INSTR_OFFSETS), Some("EXIT_INSTR_OFFSETS"));
+        assert_eq!(name(0xff), None);
+    }
+
+    #[test]
+    fn offsets_are_found_where_they_are() {
+        let words = |list: &[u32]| -> Vec<u8> { list.iter().flat_map(|w| w.to_le_bytes()).collect() };
+        let offsets = |code: u8, list: &[u32]| {
+            let payload = words(list);
+            let immediate = payload.len() as u16;
+            let attribute = Attribute {
+                offset: 0,
+                format: Format::Sized,
+                code,
+                immediate,
+                payload: &payload,
+            };
+            assert!(holds_code_offsets(code) && is_understood(code));
+            attribute.code_offsets().map_err(|e| e.to_string())
+        };
+        assert_eq!(offsets(code::EXIT_INSTR_OFFSETS, &[0x10, 0x40]), Ok(vec![0x10, 0x40]));
+        assert_eq!(offsets(code::ANNOTATIONS, &[1, 0x20, 1, 0x30]), Ok(vec![0x20, 0x30]));
+        assert_eq!(
+            offsets(code::UNUSED_LOAD_BYTE_OFFSET, &[0x20, 0xff0, 0x80, 0xfff]),
+            Ok(vec![0x20, 0x80])
+        );
+        assert_eq!(
+            offsets(code::MBARRIER_INSTR_OFFSETS, &[0xd0, 255, 0, 0x60100]),
+            Ok(vec![0xd0])
+        );
+        let branches = [0x70, 0, 2, 0xf0, 0x100, 0xe0, 0, 0];
+        assert_eq!(
+            offsets(code::INDIRECT_BRANCH_TARGETS, &branches),
+            Ok(vec![0x70, 0xf0, 0x100, 0xe0])
+        );
+        assert!(offsets(code::INDIRECT_BRANCH_TARGETS, &[0x70, 0, 9, 0xf0]).is_err());
+        assert!(offsets(code::MBARRIER_INSTR_OFFSETS, &[0xd0, 255, 0]).is_err());
+    }
+
+    #[test]
+    fn a_parameter_is_decoded() {
+        let payload = [0, 0, 0, 0, 4, 0, 0x20, 0, 0, 0xf0, 1, 2];
+        let attribute = Attribute {
+            offset: 0,
+            format: Format::Sized,
+            code: code::KPARAM_INFO,
+            immediate: 12,
+            payload: &payload,
+        };
+        let Ok(Value::Param(p)) = attribute.value() else {
+            panic!("{:?}", attribute.value())
+        };
+        assert_eq!((p.ordinal, p.offset, p.size, p.bank), (4, 0x20, 128, 0x1f));
+    }
 }

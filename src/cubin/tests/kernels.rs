@@ -223,6 +223,12 @@ fn jump_tables_lie_in_the_constant_banks() {
         table.iter().all(|t| branch.targets.contains(t)),
         "{table:x?} {branch:x?}"
     );
+    let weights = image.constant_bank(3).expect("it can be read").expect("bank 3");
+    assert_eq!(weights.bytes, [3, 0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 11, 0, 0, 0]);
+    let addresses = image.constant_bank(4).expect("it can be read").expect("bank 4");
+    let relocations = image.relocations(addresses.section).expect("relocations");
+    assert_eq!(cubin::reloc::name(relocations[0].kind), Some("R_CUDA_64"));
+    assert_eq!(image.symbols()[relocations[0].symbol as usize].name, "functions");
     let call = image.code("pointer_call").expect("pointer_call");
     let functions: Vec<_> = call.functions.iter().map(|f| f.name).collect();
     assert_eq!(
