@@ -62,18 +62,19 @@ impl Isa {
     pub fn access(&self, i: Inst, field: usize) -> Option<Access> {
         let f = self.data(i.form)?.fields.get(field)?;
         let file = f.kind.file()?;
-        let printed = match f.operand {
-            OperandIx::Guard => true,
-            OperandIx::Hidden(_) => false,
-            OperandIx::Printed(n) => {
-                let view = self.operand(i, usize::from(n))?;
-                let shown = view.data().1.has(f.hole);
-                if f.printed_only && !shown {
-                    return None;
+        let printed = f.always_shown
+            || match f.operand {
+                OperandIx::Guard => true,
+                OperandIx::Hidden(_) => false,
+                OperandIx::Printed(n) => {
+                    let view = self.operand(i, usize::from(n))?;
+                    let shown = view.data().1.has(f.hole);
+                    if f.printed_only && !shown {
+                        return None;
+                    }
+                    shown && !view.is_elided()
                 }
-                shown && !view.is_elided()
-            }
-        };
+            };
         let (dir, width) = f.access_in(i.word);
         let reg = f.get(i.word) as u8;
         let is_zero = self.is_zero(file, reg);

@@ -179,17 +179,23 @@ pub enum FieldError {
 /// Bit positions of a number in the word: chunks, least significant first; possibly none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bits {
-    /// (lowest word bit, length).
-    chunks: Box<[(u8, u8)]>,
+    /// The first chunk, or no bits: lowest word bit and mask, kept apart because it is nearly always the only one.
+    low: u8,
+    mask: u64,
     width: u8,
+    /// All chunks as (lowest word bit, length) if there are several.
+    chunks: Box<[(u8, u8)]>,
 }
 
 impl Bits {
     pub(crate) fn new(chunks: Vec<(u8, u8)>) -> Self {
         let width = chunks.iter().map(|c| c.1).sum();
+        let (low, len) = chunks.first().copied().unwrap_or_default();
         Self {
-            chunks: chunks.into(),
+            low,
+            mask: ones(u32::from(len)),
             width,
+            chunks: if chunks.len() > 1 { chunks.into() } else { [].into() },
         }
     }
 
@@ -199,20 +205,23 @@ impl Bits {
     }
 
     /// Chunks as (lowest word bit, length), least significant first.
-    pub fn chunks(&self) -> &[(u8, u8)] {
-        &self.chunks
+    pub fn chunks(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
+        let single = (self.chunks.is_empty() && self.width > 0).then_some((self.low, self.width));
+        single.into_iter().chain(self.chunks.iter().copied())
     }
 
     /// The word bits that are covered.
     pub fn mask(&self) -> u128 {
-        self.chunks
-            .iter()
-            .fold(0, |m, &(low, len)| m | u128::from(ones(u32::from(len))) << low)
+        self.chunks()
+            .fold(0, |m, (low, len)| m | u128::from(ones(u32::from(len))) << low)
     }
 
     /// The bits as an unsigned number.
     #[inline]
     pub fn get(&self, w: Word) -> u64 {
+        if self.chunks.is_empty() {
+            return (w.0 >> self.low) as u64 & self.mask;
+        }
         let mut out = 0;
         let mut at = 0;
         for &(low, len) in &self.chunks {
@@ -226,7 +235,7 @@ impl Bits {
     pub fn set(&self, w: Word, value: u64) -> Word {
         let mut out = w.0;
         let mut rest = value;
-        for &(low, len) in &self.chunks {
+        for (low, len) in self.chunks() {
             let m = ones(u32::from(len));
             out = out & !(u128::from(m) << low) | u128::from(rest & m) << low;
             rest = rest.checked_shr(u32::from(len)).unwrap_or(0);
@@ -275,6 +284,8 @@ pub struct Field {
     /// Touched only in shapes that print it.
     pub(crate) printed_only: bool,
     pub(crate) hole: (u8, u8),
+    /// Every shape of the operand shows it, and no value of the operand hides it.
+    pub(crate) always_shown: bool,
     pub(crate) kinds: Box<[(Bits, u64, FieldKind)]>,
     pub(crate) widths: Box<[Widths]>,
 }

@@ -21,6 +21,7 @@ pub mod control;
 mod edit;
 mod field;
 mod float;
+mod line;
 mod operand;
 mod semantics;
 mod shape;
@@ -247,10 +248,9 @@ impl Isa {
         let Some(form) = self.data(i.form) else {
             return opaque;
         };
-        let mut candidates = form.semantics.iter().map(|&n| &rows[usize::from(n)]);
-        candidates
-            .find(|s| s.tokens.iter().all(|t| self.has_modifier(i, t)))
-            .unwrap_or(opaque)
+        let holds = |tests: &[tables::TokenTest]| tests.iter().all(|t| t.holds(&self.tables.selectors, i.word));
+        let row = form.semantics.iter().find(|(tests, _)| holds(tests));
+        row.map_or(opaque, |(_, n)| &rows[usize::from(*n)])
     }
 }
 
@@ -338,7 +338,11 @@ impl<'a> Form<'a> {
     /// What it does whatever its modifiers are; [`Isa::semantics`] is more exact.
     pub fn semantics(&self) -> &'a Semantics {
         let rows = &self.tables.semantics;
-        let last = self.data.semantics.last().map_or(rows.len() - 1, |&n| usize::from(n));
+        let last = self
+            .data
+            .semantics
+            .last()
+            .map_or(rows.len() - 1, |(_, n)| usize::from(*n));
         &rows[last]
     }
 }

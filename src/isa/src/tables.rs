@@ -59,7 +59,7 @@ impl Check {
         for (value, _) in selector.rows() {
             bitmap[value as usize / 64] |= 1 << (value % 64);
         }
-        let list = selector.bits.chunks();
+        let list: Vec<(u8, u8)> = selector.bits.chunks().collect();
         let mut chunks = [(0, 0, 0); 2];
         if list.len() > 2 || bitmap.len() > 1 {
             let wide = Wide {
@@ -73,7 +73,7 @@ impl Check {
             });
         }
         let mut at = 0;
-        for (slot, &(low, len)) in chunks.iter_mut().zip(list) {
+        for (slot, (low, len)) in chunks.iter_mut().zip(list) {
             *slot = (low, (1u16 << len) - 1, at);
             at += len;
         }
@@ -97,6 +97,18 @@ impl Check {
                 wide.bitmap.get(value / 64).is_some_and(|b| b >> (value % 64) & 1 == 1)
             }
         }
+    }
+}
+
+/// Whether a modifier token is there: for each slot that can have it, a bitmap of the values that do.
+pub(crate) struct TokenTest(Box<[(u32, Box<[u64]>)]>);
+
+impl TokenTest {
+    pub(crate) fn holds(&self, selectors: &[Selector], w: crate::Word) -> bool {
+        self.0.iter().any(|(selector, bitmap)| {
+            let value = selectors[*selector as usize].bits.get(w) as usize;
+            bitmap.get(value / 64).is_some_and(|b| b >> (value % 64) & 1 == 1)
+        })
     }
 }
 
@@ -131,8 +143,8 @@ pub(crate) struct FormData {
     pub(crate) checks: Box<[Check]>,
     /// Union of the match masks, selector bits, and the guard's negation: what makes the word this instruction.
     pub(crate) fixed: u128,
-    /// Row numbers, most tokens first; the last one is the default.
-    pub(crate) semantics: Box<[u16]>,
+    /// Rows of `semantics.tsv` with the test of their tokens, most tokens first; the last one has none.
+    pub(crate) semantics: Box<[(Box<[TokenTest]>, u16)]>,
     pub(crate) aliases: Box<[u16]>,
 }
 
@@ -300,6 +312,52 @@ impl Loader {
         n
     }
 
+    fn token_test(&self, token: &str, modifiers: &[u32]) -> TokenTest {
+        let mut slots = Vec::new();
+        for &m in modifiers {
+            let selector = &self.selectors[m as usize];
+            let mut bitmap = vec![0u64; selector.dense.len().div_ceil(64)];
+            for (value, text) in selector.rows() {
+                if self.texts.items[text].split('.').any(|t| t == token) {
+                    bitmap[value as usize / 64] |= 1 << (value % 64);
+                }
+            }
+            if bitmap.iter().any(|&b| b != 0) {
+                slots.push((m, bitmap.into()));
+            }
+        }
+        TokenTest(slots.into())
+    }
+
+    fn semantics_of(&self, mnemonic: &str, modifiers: &[u32]) -> Box<[(Box<[TokenTest]>, u16)]> {
+        let opaque = self.semantics.len() - 1;
+        let mut rows: Vec<(Box<[TokenTest]>, u16)> = Vec::new();
+        for (n, s) in self.semantics[..opaque]
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.mnemonic == mnemonic)
+        {
+            let tests = s.tokens.iter().map(|t| self.token_test(t, modifiers)).collect();
+            rows.push((tests, n as u16));
+        }
+        if rows.last().is_none_or(|(tests, _)| !tests.is_empty()) {
+            rows.push(([].into(), opaque as u16));
+        }
+        rows.into()
+    }
+
+    fn is_always_shown(&self, fields: &[Field], n: usize, shape_selectors: &[u32]) -> bool {
+        let OperandIx::Printed(operand) = fields[n].operand else {
+            return false;
+        };
+        let siblings = fields.iter().filter(|f| f.operand == fields[n].operand);
+        let selector = shape_selectors
+            .get(usize::from(operand))
+            .map(|&s| &self.selectors[s as usize]);
+        siblings.into_iter().all(|f| f.elide.is_empty())
+            && selector.is_some_and(|s| s.rows().all(|(_, shape)| self.shapes.items[shape].has(fields[n].hole)))
+    }
+
     fn form(&mut self, mut r: Reader, number: u16, rows: &mut Vec<MatchRow>) -> FormData {
         let (name, mnemonic, opcode) = (r.string(), r.string(), r.size() as u16);
         let guard = [None, Some(RegFile::P), Some(RegFile::UP)][usize::from(r.u8().min(2))];
@@ -325,7 +383,10 @@ impl Loader {
             .into_iter()
             .map(|id| self.selector(id, false))
             .collect();
-        let fields: Vec<Field> = r.list(|r| read_field(blob::record(Section::Fields, r.size())));
+        let mut fields: Vec<Field> = r.list(|r| read_field(blob::record(Section::Fields, r.size())));
+        for n in 0..fields.len() {
+            fields[n].always_shown = self.is_always_shown(&fields, n, &shape_selectors);
+        }
         let used = || {
             shape_selectors
                 .iter()
@@ -347,20 +408,11 @@ impl Loader {
                     .collect(),
             })
             .collect();
-        let numbers =
-            |hit: &dyn Fn(usize) -> bool, n: usize| (0..n).filter(|&i| hit(i)).map(|i| i as u16).collect::<Vec<_>>();
-        let opaque = self.semantics.len() - 1;
-        let mut semantics = numbers(&|i| self.semantics[i].mnemonic == mnemonic, opaque);
-        if semantics
-            .last()
-            .is_none_or(|&i| !self.semantics[usize::from(i)].tokens.is_empty())
-        {
-            semantics.push(opaque as u16);
-        }
-        let aliases = numbers(
-            &|i| self.aliases[i].fits(mnemonic, shape_selectors.len()),
-            self.aliases.len(),
-        );
+        let semantics = self.semantics_of(mnemonic, &modifiers);
+        let aliases = (0..self.aliases.len())
+            .filter(|&i| self.aliases[i].fits(mnemonic, shape_selectors.len()))
+            .map(|i| i as u16)
+            .collect();
         FormData {
             name,
             mnemonic,
@@ -376,8 +428,8 @@ impl Loader {
             fields: fields.into(),
             checks,
             fixed,
-            semantics: semantics.into(),
-            aliases: aliases.into(),
+            semantics,
+            aliases,
         }
     }
 }
@@ -427,6 +479,7 @@ fn read_field(mut r: Reader) -> Field {
         width,
         printed_only,
         hole,
+        always_shown: false,
         kinds,
         widths,
     }
