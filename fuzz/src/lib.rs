@@ -38,7 +38,7 @@ pub fn fatbin_parse(data: &[u8]) {
         match image {
             Ok(image) => {
                 let _ = Image::parse(&image.bytes);
-                if kept.len() < 8 && image.bytes.len() < 1 << 18 {
+                if kept.len() < 8 && image.bytes.len() < 1 << 15 {
                     kept.push((image.index, image.bytes.into_owned()));
                 }
             }

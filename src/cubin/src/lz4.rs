@@ -15,9 +15,9 @@ const LAST_LITERALS: usize = 5;
 const WINDOW: usize = 65535;
 const HASH_BITS: u32 = 16;
 /// How many earlier places with the same hash are tried: little first, which is mostly enough, then a lot.
-pub(crate) const EFFORTS: [usize; 2] = [48, 2048];
+pub(crate) const EFFORTS: [usize; 2] = [48, 512];
 /// Beyond this length only the longest match is tried, not each shorter one.
-const TRY_ALL: usize = 600;
+const TRY_ALL: usize = 64;
 
 #[derive(Clone, Copy, Default)]
 struct Match {

@@ -209,17 +209,20 @@ fn fill_entry(out: &mut [u8], entry: &Entry, image: &[u8], place: &str) -> Resul
         };
         encodings.extend(efforts.iter().map(|&effort| (compression, effort)));
     }
-    let mut tried = Vec::new();
-    for attempt @ (compression, effort) in encodings {
-        if tried.contains(&attempt) {
+    let mut tried: Vec<(Compression, usize, usize)> = Vec::new();
+    for (compression, effort) in encodings {
+        // Not the same again, and not the same with more effort where that cannot bring enough.
+        let hopeless =
+            |&(c, e, len): &(Compression, usize, usize)| c == compression && (e == effort || len > slot + slot / 16);
+        if tried.iter().any(hopeless) {
             continue;
         }
-        tried.push(attempt);
         let data = match compression {
             Compression::Stored => image.to_vec(),
             Compression::Lz4 => lz4::compress(image, effort),
             Compression::Zstd => ruzstd::encoding::compress_to_vec(image, ruzstd::encoding::CompressionLevel::Fastest),
         };
+        tried.push((compression, effort, data.len()));
         smallest = smallest.min(data.len() as u64);
         if data.len() > slot {
             continue;
