@@ -421,7 +421,10 @@ impl<'a> Attribute<'a> {
             }
             Shape::Param => {
                 exactly(12)?;
-                Value::Param(Param::from_bytes(p))
+                Value::Param(match self.code {
+                    code::KPARAM_INFO_V2 => Param::from_bytes_v2(p),
+                    _ => Param::from_bytes(p),
+                })
             }
             Shape::IndirectBranches => Value::IndirectBranches(indirect_branches(p).map_err(malformed)?),
         })

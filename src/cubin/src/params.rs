@@ -1,4 +1,4 @@
-//! Kernel parameters, from `EIATTR_KPARAM_INFO`.
+//! Kernel parameters, from `EIATTR_KPARAM_INFO` and, where they are large, `EIATTR_KPARAM_INFO_V2`.
 
 use crate::bytes::{u16_at, u32_at};
 
@@ -22,7 +22,23 @@ pub struct Param {
 }
 
 impl Param {
-    /// Decodes the 12 bytes of an entry.
+    /// Decodes the 12 bytes of an entry of the second form: the size in the low half of the last word, the rest of it is 0
+    /// in every file seen.
+    pub(crate) fn from_bytes_v2(p: &[u8]) -> Param {
+        let (log_alignment, space, bank) = (0, 0, 0x1f);
+        let size = u32::from(u16_at(p, 8));
+        Param {
+            index: u32_at(p, 0),
+            ordinal: u16_at(p, 4),
+            offset: u16_at(p, 6),
+            size,
+            log_alignment,
+            space,
+            bank,
+        }
+    }
+
+    /// Decodes the 12 bytes of an entry of the first form.
     pub(crate) fn from_bytes(p: &[u8]) -> Param {
         let last = u32_at(p, 8);
         Param {

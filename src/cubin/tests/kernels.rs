@@ -186,6 +186,16 @@ fn the_source_shows_in_the_attributes() {
     );
 }
 
+#[test]
+fn parameters_can_be_large() {
+    let bytes = read("sm_90/big_parameters.cubin");
+    let image = Image::parse(&bytes).expect("it parses");
+    let code = image.code("big_parameters").expect("big_parameters");
+    let params: Vec<_> = code.params.iter().map(|p| (p.offset, p.size)).collect();
+    assert_eq!(params, [(0, 20000), (20000, 8), (20008, 12)]);
+    assert_eq!(code.param_bank.map(|b| b.size), Some(20020));
+}
+
 /// `switch_k` becomes a jump table on sm_100 and up (compare instructions before that).
 #[test]
 fn an_indirect_branch_has_its_targets() {
