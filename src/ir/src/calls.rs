@@ -15,8 +15,8 @@ type Set = Box<[u64]>;
 /// The extra reads and writes, by instruction.
 #[derive(Default)]
 pub(crate) struct Summaries {
-    /// Instruction -> sets in `sets`: reads, writes.
-    by_instruction: HashMap<u32, (usize, usize)>,
+    /// By instruction: sets in `sets` that it reads and writes; empty if no instruction has any.
+    by_instruction: Vec<(u32, u32)>,
     sets: Vec<Set>,
 }
 
@@ -34,6 +34,8 @@ impl Summaries {
             return summaries;
         }
         let words = accesses.words;
+        let none = summaries.add(vec![0; words].into());
+        summaries.by_instruction = vec![(none, none); cfg.code_end()];
         let everything: Set = full(registers, words);
         let mut callees: Vec<u32> = cfg.calls.iter().filter_map(|c| c.callee).collect();
         callees.sort_unstable();
@@ -47,7 +49,7 @@ impl Summaries {
         let mut budget = BUDGET;
         let mut returned = vec![false; cfg.len()];
         let mut written: Set = vec![0; words].into();
-        let mut by_callee: HashMap<u32, (usize, usize)> = HashMap::new();
+        let mut by_callee: HashMap<u32, (u32, u32)> = HashMap::new();
         let mut seen = vec![u32::MAX; cfg.len()];
         for (round, &callee) in callees.iter().enumerate() {
             let mut touched: Set = vec![0; words].into();
@@ -94,15 +96,14 @@ impl Summaries {
                 .callee
                 .and_then(|c| by_callee.get(&c).copied())
                 .unwrap_or((all, all));
-            summaries.by_instruction.insert(call.at, sets);
+            if let Some(at) = summaries.by_instruction.get_mut(call.at as usize) {
+                *at = sets;
+            }
         }
         let written = summaries.add(written);
-        let none = summaries.add(vec![0; words].into());
         for (b, last) in returns {
             // A return that no call of this section leads to goes to a caller that is not known.
-            summaries
-                .by_instruction
-                .insert(last, (if returned[b] { written } else { all }, none));
+            summaries.by_instruction[last as usize] = (if returned[b] { written } else { all }, none);
         }
         summaries
     }
@@ -118,10 +119,7 @@ impl Summaries {
 
     /// How many those are.
     pub fn read_count(&self, instruction: u32) -> u32 {
-        match self.is_empty() {
-            true => 0,
-            false => self.reads(instruction).count() as u32,
-        }
+        self.reads(instruction).count() as u32
     }
 
     /// Dense numbers of the registers that the instruction writes beyond its own.
@@ -129,20 +127,19 @@ impl Summaries {
         self.set(instruction, |s| s.1)
     }
 
-    fn set(&self, instruction: u32, which: impl Fn(&(usize, usize)) -> usize) -> impl Iterator<Item = usize> + '_ {
-        let set: &[u64] = match self.is_empty() {
-            true => &[],
-            false => self
-                .by_instruction
-                .get(&instruction)
-                .map_or(&[], |sets| &self.sets[which(sets)]),
-        };
-        members(set)
+    fn set(&self, instruction: u32, which: impl Fn(&(u32, u32)) -> u32) -> impl Iterator<Item = usize> + '_ {
+        let sets = self.by_instruction.get(instruction as usize);
+        // Set 0 is the empty one.
+        members(
+            sets.map(which)
+                .filter(|s| *s != 0)
+                .map_or(&[], |s| &self.sets[s as usize]),
+        )
     }
 
-    fn add(&mut self, set: Set) -> usize {
+    fn add(&mut self, set: Set) -> u32 {
         self.sets.push(set);
-        self.sets.len() - 1
+        self.sets.len() as u32 - 1
     }
 }
 

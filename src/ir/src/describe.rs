@@ -2,7 +2,8 @@
 
 use isa::{Access, Dir, Field, FieldKind, Inst, Isa, OperandIx, RegFile, Target, Terminator, Word};
 
-use crate::layout::{Flow, Imm, Layout, Seg, Slot};
+use crate::layout::{Flow, Imm, Layout, Seg, Slot, Types};
+use crate::out::PAD;
 use crate::pin::{file_type, zero_number};
 use crate::shape::{self, Part, Piece};
 
@@ -69,10 +70,9 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         rel_field: None,
         read_count: 0,
         segs: Vec::new(),
-        literals: String::new(),
+        literals: Vec::new(),
         imms: Vec::new(),
-        type_prefix: String::new(),
-        has_operand_types: false,
+        types: Types::default(),
         slots,
     };
     write_text(isa, inst, fields, &mut layout)?;
@@ -117,6 +117,13 @@ impl Writer {
             Some(Seg::Lit(_, last)) if *last == start => *last = end,
             _ => self.segs.push(Seg::Lit(start, end)),
         }
+    }
+
+    /// Text that is no segment: its place.
+    fn text(&mut self, text: &str) -> (usize, usize) {
+        let start = self.literals.len();
+        self.literals.push_str(text);
+        (start, self.literals.len())
     }
 
     fn values(&mut self, slot: &Slot, first: u16) {
@@ -235,9 +242,21 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
             .filter(|(_, s)| s.field.is_none() && s.reads()),
         &starts,
     );
-    layout.has_operand_types = !out.types.is_empty();
-    layout.type_prefix = format!(" : ({}) -> (", out.types.join(", "));
-    (layout.segs, layout.literals, layout.imms) = (out.segs, out.literals, out.imms);
+    let prefix = format!(" : ({}) -> (", out.types.join(", "));
+    let mut types = Types {
+        has_operands: !out.types.is_empty(),
+        single: layout.slots.iter().find(|s| s.writes()).map(|s| s.file),
+        ..Types::default()
+    };
+    (types.start, types.end_of_none) = out.text(&format!("{prefix})"));
+    types.end = types.end_of_none - 1;
+    if let Some(file) = types.single {
+        (types.start_single, types.end_single) = out.text(&format!("{prefix}{})", file_type(file)));
+    }
+    layout.types = types;
+    layout.literals = out.literals.into_bytes();
+    layout.literals.resize(layout.literals.len() + PAD, 0);
+    (layout.segs, layout.imms) = (out.segs, out.imms);
     Some(())
 }
 

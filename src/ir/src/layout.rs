@@ -181,6 +181,21 @@ pub(crate) enum Seg {
     Merge,
 }
 
+/// The type list, as places in the literals.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Types {
+    /// `start..end` is ` : (`, the types of the printed operands, `) -> (`; `start..end_of_none` is that and `)`.
+    pub start: usize,
+    pub end: usize,
+    pub end_of_none: usize,
+    /// The whole list where there is one result, of that file.
+    pub single: Option<RegFile>,
+    pub start_single: usize,
+    pub end_single: usize,
+    /// There are operands in it.
+    pub has_operands: bool,
+}
+
 /// See the module's description.
 #[derive(Debug)]
 pub struct Layout {
@@ -205,11 +220,10 @@ pub struct Layout {
     /// Number of operands that the slots read.
     pub(crate) read_count: u16,
     pub(crate) segs: Vec<Seg>,
-    pub(crate) literals: String,
+    /// Text for `segs` and `types`, and `PAD` more bytes.
+    pub(crate) literals: Vec<u8>,
     pub(crate) imms: Vec<Imm>,
-    /// ` : (`, the types of the printed operands, `) -> (`.
-    pub(crate) type_prefix: String,
-    pub(crate) has_operand_types: bool,
+    pub(crate) types: Types,
 }
 
 /// Bit 15 negates the guard.

@@ -1,5 +1,7 @@
 //! A cursor over the text: white space, comments, names, strings, numbers.
 
+use crate::out::PAD;
+
 /// A place in the text and why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
@@ -66,6 +68,29 @@ impl<'a> Cursor<'a> {
                 _ => return,
             }
         }
+    }
+
+    /// As [`Cursor::eat`], for `pool[start..end]`; the pool has [`PAD`] more bytes.
+    #[inline]
+    pub fn eat_pool(&mut self, pool: &[u8], start: usize, end: usize) -> bool {
+        let len = end - start;
+        let at = self.pos;
+        let same = match (self.bytes.get(at..at + PAD), pool.get(start..start + PAD)) {
+            (Some(text), Some(wanted)) if len <= PAD => {
+                let mut same = true;
+                for k in 0..PAD {
+                    same &= text[k] == wanted[k] || k >= len;
+                }
+                same
+            }
+            _ => self.rest().starts_with(&pool[start..end]),
+        };
+        let behind = self.bytes.get(at + len).copied().unwrap_or(0);
+        if same && !(is_identifier_byte(behind) && len > 0 && is_identifier_byte(pool[end - 1])) {
+            self.pos += len;
+            return true;
+        }
+        std::str::from_utf8(&pool[start..end]).is_ok_and(|text| self.eat(text))
     }
 
     /// The text, exactly or with other white space between its tokens. Nothing is consumed if it is not there.
@@ -141,15 +166,18 @@ impl<'a> Cursor<'a> {
     pub fn word(&mut self) -> Option<u128> {
         let digits = self.rest().get(..34)?.strip_prefix(b"0x")?;
         let mut value = 0u128;
+        let mut wrong = 0u8;
         for half in digits.chunks_exact(16) {
             let mut part = 0u64;
             for c in half {
-                part = part << 4 | HEX[*c as usize] as u64 & 15;
-                if HEX[*c as usize] > 15 {
-                    return None;
-                }
+                let digit = HEX[*c as usize];
+                wrong |= digit;
+                part = part << 4 | digit as u64 & 15;
             }
             value = value << 64 | part as u128;
+        }
+        if wrong > 15 {
+            return None;
         }
         if self.bytes.get(self.pos + 34).is_some_and(|c| is_identifier_byte(*c)) {
             return None;

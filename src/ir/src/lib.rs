@@ -14,6 +14,7 @@ mod layout;
 mod lex;
 mod lift;
 mod lower;
+mod out;
 mod parse;
 mod parse_body;
 mod parse_inst;

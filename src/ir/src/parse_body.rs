@@ -99,6 +99,27 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// What an attempt to read an instruction may add to.
+    pub fn snapshot(&self) -> [usize; 5] {
+        let kernel = &self.kernel;
+        [
+            kernel.operands.len(),
+            kernel.edges.len(),
+            kernel.edge_args.len(),
+            kernel.pins.len(),
+            self.pending.len(),
+        ]
+    }
+
+    /// Takes back what was added since. A name that was defined meanwhile stays defined: that is an error anyway.
+    pub fn restore(&mut self, [operands, edges, edge_args, pins, pending]: [usize; 5]) {
+        self.kernel.operands.truncate(operands);
+        self.kernel.edges.truncate(edges);
+        self.kernel.edge_args.truncate(edge_args);
+        self.kernel.pins.truncate(pins);
+        self.pending.truncate(pending);
+    }
+
     pub fn body(mut self) -> Result<(Kernel, usize)> {
         let mut layouts = Layouts::new(self.isa, self.kernel.target);
         let mut block = 0u32;
@@ -224,8 +245,12 @@ impl<'a> Parser<'a> {
             return Err(self.cursor.error("expected a value"));
         }
         let (mut number, mut at) = (0u32, 1);
-        while let Some(c @ b'0'..=b'9') = rest.get(at).filter(|_| at < 10) {
-            number = number * 10 + (c - b'0') as u32;
+        while at < 10 {
+            let digit = rest.get(at).map_or(255, |c| c.wrapping_sub(b'0'));
+            if digit > 9 {
+                break;
+            }
+            number = number * 10 + digit as u32;
             at += 1;
         }
         let ends = !rest.get(at).is_some_and(|c| is_name_byte(*c));

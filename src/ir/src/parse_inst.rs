@@ -8,17 +8,11 @@ use crate::lex::ParseError;
 use crate::parse::{Result, expect, pin};
 use crate::parse_body::{Expect, Parser};
 use crate::pin::{Pin, file_type};
-use crate::syntax::{Sink, walk};
+use crate::syntax::{Buffer, Sink, walk};
 
 impl Parser<'_> {
-    /// The position of `raw` of the instruction whose name starts here.
+    /// The position of `raw` of the instruction whose name starts here, however it is laid out.
     fn find_raw(&self, from: usize) -> Option<usize> {
-        let rest = &self.cursor.rest();
-        let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
-        if let Some(at) = self.raw_finder.find(line) {
-            return Some(from + at + 1);
-        }
-        // Spread over several lines, or not there.
         let mut cursor = self.cursor;
         let mut depth = 0usize;
         loop {
@@ -49,8 +43,32 @@ impl Parser<'_> {
 
     pub(crate) fn instruction(&mut self, layouts: &mut Layouts, results: Option<(u32, u32)>, at: usize) -> Result<()> {
         self.cursor.pos = at;
+        // The next ` raw 0x` is the right one, unless the text is laid out in another way than the printer's.
+        let next = self.raw_finder.find(self.cursor.rest()).map(|raw| at + raw + 1);
+        let before = self.snapshot();
+        if let Some(raw) = next {
+            let error = match self.instruction_with(layouts, results, at, raw) {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            self.cursor.pos = at;
+            if self.find_raw(at) == next {
+                return Err(error);
+            }
+            self.restore(before);
+        }
         let no_raw = "the instruction has no `raw 0x<32 digits>`: that needs the assembler, which is not there yet";
         let raw = self.find_raw(at).ok_or_else(|| self.cursor.error_at(at, no_raw))?;
+        self.instruction_with(layouts, results, at, raw)
+    }
+
+    fn instruction_with(
+        &mut self,
+        layouts: &mut Layouts,
+        results: Option<(u32, u32)>,
+        at: usize,
+        raw: usize,
+    ) -> Result<()> {
         let mut behind = self.cursor;
         behind.pos = raw + 3;
         behind.space();
@@ -104,19 +122,33 @@ impl Parser<'_> {
         pins.extend(written);
         let count = pins.len() - first;
         self.results(results, first as u32, count as u32, at)?;
-        if layout.has_operand_types || count > 0 {
-            let mut agree = self.cursor.eat(&layout.type_prefix);
-            for k in 0..count {
-                let file = self.kernel.pins[first + k].file();
-                agree = agree && (k == 0 || self.cursor.eat(", ")) && self.cursor.eat(file_type(file));
-            }
-            if !(agree && self.cursor.eat(")")) {
-                return Err(self.disagrees(layout, word));
-            }
+        if !self.types(layout, first, count) {
+            return Err(self.disagrees(layout, word));
         }
         self.terminated = !matches!(layout.flow, Flow::None | Flow::Call) || successors > 0;
         self.kernel.finish_op(OpKind::Inst, word, index, self.label);
         Ok(())
+    }
+
+    /// The type list of an instruction with `count` results from `first` on.
+    fn types(&mut self, layout: &Layout, first: usize, count: usize) -> bool {
+        let types = &layout.types;
+        let file = self.kernel.pins.get(first).map(|p| p.file());
+        match count {
+            0 if !types.has_operands => true,
+            0 => self.cursor.eat_pool(&layout.literals, types.start, types.end_of_none),
+            1 if file == types.single => self
+                .cursor
+                .eat_pool(&layout.literals, types.start_single, types.end_single),
+            _ => {
+                let mut agree = self.cursor.eat_pool(&layout.literals, types.start, types.end);
+                for k in 0..count {
+                    let file = self.kernel.pins[first + k].file();
+                    agree = agree && (k == 0 || self.cursor.eat(", ")) && self.cursor.eat(file_type(file));
+                }
+                agree && self.cursor.eat(")")
+            }
+        }
     }
 
     /// What a call or a return reads and writes without naming it; gives what it writes.
@@ -180,6 +212,14 @@ impl Sink for Parser<'_> {
         }
     }
 
+    #[inline]
+    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> std::result::Result<(), Mismatch> {
+        match self.cursor.eat_pool(pool, start, end) {
+            true => Ok(()),
+            false => Err(Mismatch(None)),
+        }
+    }
+
     fn value(&mut self, operand: usize) -> std::result::Result<(), Mismatch> {
         if self.cursor.peek() != Some(b'%') {
             self.cursor.space();
@@ -194,7 +234,7 @@ impl Sink for Parser<'_> {
         Ok(())
     }
 
-    fn label(&mut self, first: bool, offset: &str) -> std::result::Result<(), Mismatch> {
+    fn label(&mut self, first: bool, offset: &Buffer) -> std::result::Result<(), Mismatch> {
         let from = self.cursor.pos;
         if !first && !self.cursor.eat(",") {
             self.label = SUCCESSOR;
@@ -207,7 +247,7 @@ impl Sink for Parser<'_> {
             self.label = label.ok_or_else(|| self.cursor.error("expected the number of a label"))?;
             self.lit(")")
         } else if self.cursor.eat("rel(") {
-            self.lit(offset)?;
+            self.pool(&offset.bytes, 0, offset.len as usize)?;
             self.lit(")")
         } else if first {
             self.cursor.pos = from;

@@ -7,17 +7,18 @@ use isa::{RegFile, Word};
 
 use crate::kernel::{BlockId, Kernel, NONE, Op, OpKind, SUCCESSOR, ValueId};
 use crate::layout::Flow;
+use crate::out::{Out, decimal};
 use crate::pin::file_type;
 use crate::shape::quote;
-use crate::syntax::{Sink, walk};
+use crate::syntax::{Buffer, Sink, walk};
 
 /// The text of a module.
 pub fn print_module(kernels: &[Kernel]) -> String {
-    let mut out = Vec::with_capacity(kernels.iter().map(|k| k.op_count() * 220 + 1000).sum());
+    let mut out = Out::with_capacity(kernels.iter().map(|k| k.op_count() * 200 + 1000).sum());
     out.push_str("module {\n");
     for kernel in kernels {
         Printer {
-            names: Names::new(kernel),
+            names: names(kernel),
             kernel,
             out: &mut out,
             op: None,
@@ -26,52 +27,68 @@ pub fn print_module(kernels: &[Kernel]) -> String {
         .function();
     }
     out.push_str("}\n");
-    // Everything written is ASCII.
-    String::from_utf8(out).unwrap_or_default()
+    out.finish()
 }
 
-/// Text into bytes.
-trait PushStr {
-    fn push_str(&mut self, text: &str);
+/// What a value is called.
+#[derive(Clone, Copy)]
+struct Name {
+    text: [u8; 24],
+    len: u8,
 }
 
-impl PushStr for Vec<u8> {
-    #[inline]
-    fn push_str(&mut self, text: &str) {
-        self.extend_from_slice(text.as_bytes());
-    }
-}
-
-/// What each value is called.
-struct Names {
-    /// By value: the number behind `%`, and the position in its group plus one, 0 if it is alone.
-    names: Vec<(u32, u32)>,
-}
-
-impl Names {
-    fn new(kernel: &Kernel) -> Names {
-        let mut names = vec![(0, 0); kernel.pins.len()];
-        let mut next = 0;
-        let results = kernel.result_count();
-        for b in 0..kernel.block_count() {
-            for a in kernel.arg_start[b]..kernel.arg_start[b + 1] {
-                names[(results + a) as usize] = (next, 0);
-                next += 1;
-            }
-            for op in kernel.block_start[b] as usize..kernel.block_start[b + 1] as usize {
-                let (first, end) = (kernel.result_start[op], kernel.result_start[op + 1]);
-                if first == end || matches!(kernel.kinds[op], OpKind::Constant(_)) {
-                    continue;
-                }
-                let alone = end - first == 1;
-                for v in first..end {
-                    names[v as usize] = (next, if alone { 0 } else { v - first + 1 });
-                }
-                next += 1;
-            }
+impl Name {
+    /// `%number`, or `%number#sub`.
+    fn new(number: u32, sub: Option<u32>) -> Name {
+        let mut text = [0; 24];
+        text[0] = b'%';
+        let (digits, mut len) = decimal(number);
+        text[1..11].copy_from_slice(&digits);
+        len += 1;
+        if let Some(sub) = sub {
+            text[len] = b'#';
+            let (digits, count) = decimal(sub);
+            text[len + 1..len + 11].copy_from_slice(&digits);
+            len += 1 + count;
         }
-        Names { names }
+        Name { text, len: len as u8 }
     }
+
+    fn constant(file: RegFile) -> Name {
+        let mut text = [0; 24];
+        let name = constant_name(file);
+        text[0] = b'%';
+        text[1..1 + name.len()].copy_from_slice(name.as_bytes());
+        Name {
+            text,
+            len: name.len() as u8 + 1,
+        }
+    }
+}
+
+/// The names of all values.
+fn names(kernel: &Kernel) -> Vec<Name> {
+    let mut names = vec![Name { text: [0; 24], len: 0 }; kernel.pins.len()];
+    let mut next = 0;
+    let results = kernel.result_count();
+    for b in 0..kernel.block_count() {
+        for a in kernel.arg_start[b]..kernel.arg_start[b + 1] {
+            names[(results + a) as usize] = Name::new(next, None);
+            next += 1;
+        }
+        for op in kernel.block_start[b] as usize..kernel.block_start[b + 1] as usize {
+            let (first, end) = (kernel.result_start[op], kernel.result_start[op + 1]);
+            if let OpKind::Constant(file) = kernel.kinds[op] {
+                names[first as usize] = Name::constant(file);
+                continue;
+            }
+            for v in first..end {
+                names[v as usize] = Name::new(next, (end - first > 1).then_some(v - first));
+            }
+            next += (first != end) as u32;
+        }
+    }
+    names
 }
 
 /// The name of a file's constant register.
@@ -96,8 +113,8 @@ pub(crate) fn constant_op(file: RegFile) -> &'static str {
 
 struct Printer<'k, 'o> {
     kernel: &'k Kernel,
-    names: Names,
-    out: &'o mut Vec<u8>,
+    names: Vec<Name>,
+    out: &'o mut Out,
     /// The operation that is being walked.
     op: Option<Op<'k>>,
     /// The block that it ends.
@@ -165,7 +182,7 @@ impl<'k> Printer<'k, '_> {
     /// As MLIR's own printer writes it, comment included.
     fn block_header(&mut self, b: BlockId, predecessors: &[u32]) {
         self.out.push_str("  ^bb");
-        decimal(self.out, b.0);
+        self.out.decimal(b.0);
         let args = self.kernel.block(b).args();
         if args.len() > 0 {
             for (k, arg) in args.enumerate() {
@@ -186,7 +203,7 @@ impl<'k> Printer<'k, '_> {
                 let _ = write!(self.out, "  // {} preds: ", all.len());
                 for (k, p) in all.iter().enumerate() {
                     self.out.push_str(if k > 0 { ", ^bb" } else { "^bb" });
-                    decimal(self.out, *p);
+                    self.out.decimal(*p);
                 }
             }
         }
@@ -210,7 +227,7 @@ impl<'k> Printer<'k, '_> {
             }
             OpKind::Label => {
                 self.out.push_str("sass.label ");
-                decimal(self.out, op.label().unwrap_or(0));
+                self.out.decimal(op.label().unwrap_or(0));
             }
             OpKind::Entry => {
                 self.out.push_str("sass.entry");
@@ -263,15 +280,23 @@ impl<'k> Printer<'k, '_> {
         self.successors();
         self.out.push_str(" raw ");
         hex_word(self.out, word);
-        if layout.has_operand_types || types_of_all.len() > 0 {
-            self.out.push_str(&layout.type_prefix);
-            for (k, v) in types_of_all.enumerate() {
-                if k > 0 {
-                    self.out.push_str(", ");
-                }
-                self.out.push_str(file_type(kernel.pin(v).file()));
+        let types = &layout.types;
+        let mut files = types_of_all.map(|v| kernel.pins[v.index()].file());
+        match (files.len(), files.next()) {
+            (0, _) if !types.has_operands => {}
+            (0, _) => self.out.push_pool(&layout.literals, types.start, types.end_of_none),
+            (1, Some(file)) if Some(file) == types.single => {
+                self.out
+                    .push_pool(&layout.literals, types.start_single, types.end_single);
             }
-            self.out.push(b')');
+            (_, first) => {
+                self.out.push_pool(&layout.literals, types.start, types.end);
+                for (k, file) in first.into_iter().chain(files).enumerate() {
+                    self.out.push_str(if k > 0 { ", " } else { "" });
+                    self.out.push_str(file_type(file));
+                }
+                self.out.push(b')');
+            }
         }
     }
 
@@ -280,11 +305,13 @@ impl<'k> Printer<'k, '_> {
         let results = op.results();
         let count = results.len();
         if let Some(first) = results.into_iter().next() {
-            self.out.push(b'%');
-            decimal(self.out, self.names.names[first.index()].0);
+            let name = self.names[first.index()];
+            // Without the `#0` of the first of several.
+            let len = if count > 1 { name.len - 2 } else { name.len };
+            self.out.push_array(&name.text, len as usize);
             if count > 1 {
                 self.out.push(b':');
-                decimal(self.out, count as u32);
+                self.out.decimal(count as u32);
             }
             self.out.push_str(" = ");
         }
@@ -295,7 +322,7 @@ impl<'k> Printer<'k, '_> {
         let Some(block) = self.terminates else { return };
         for (k, (to, args)) in self.kernel.block(block).successors().enumerate() {
             self.out.push_str(if k > 0 { ", ^bb" } else { " ^bb" });
-            decimal(self.out, to.0);
+            self.out.decimal(to.0);
             if !args.is_empty() {
                 self.out.push(b'(');
                 self.typed_values(args);
@@ -318,19 +345,10 @@ impl<'k> Printer<'k, '_> {
         }
     }
 
+    #[inline]
     fn name(&mut self, value: ValueId) {
-        self.out.push(b'%');
-        let pin = self.kernel.pins[value.index()];
-        if pin.is_zero() {
-            self.out.push_str(constant_name(pin.file()));
-            return;
-        }
-        let (number, sub) = self.names.names[value.index()];
-        decimal(self.out, number);
-        if sub > 0 {
-            self.out.push(b'#');
-            decimal(self.out, sub - 1);
-        }
+        let name = &self.names[value.index()];
+        self.out.push_array(&name.text, name.len as usize);
     }
 }
 
@@ -342,6 +360,12 @@ impl Sink for Printer<'_, '_> {
         Ok(())
     }
 
+    #[inline]
+    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> Result<(), Infallible> {
+        self.out.push_pool(pool, start, end);
+        Ok(())
+    }
+
     fn value(&mut self, operand: usize) -> Result<(), Infallible> {
         if let Some(&value) = self.op.and_then(|op| op.operands().get(operand)) {
             self.name(value);
@@ -349,7 +373,7 @@ impl Sink for Printer<'_, '_> {
         Ok(())
     }
 
-    fn label(&mut self, first: bool, offset: &str) -> Result<(), Infallible> {
+    fn label(&mut self, first: bool, offset: &Buffer) -> Result<(), Infallible> {
         let Some(op) = self.op else { return Ok(()) };
         let label = self.kernel.labels[op.id().index()];
         if label == SUCCESSOR {
@@ -358,10 +382,10 @@ impl Sink for Printer<'_, '_> {
         self.out.push_str(if first { " " } else { ", " });
         if label == NONE {
             self.out.push_str("rel(");
-            self.out.push_str(offset);
+            self.out.push_pool(&offset.bytes, 0, offset.len as usize);
         } else {
             self.out.push_str("label(");
-            decimal(self.out, label);
+            self.out.decimal(label);
         }
         self.out.push(b')');
         Ok(())
@@ -380,27 +404,22 @@ fn predecessors(kernel: &Kernel) -> Vec<Vec<u32>> {
 }
 
 /// `0x` and 32 digits.
-pub(crate) fn hex_word(out: &mut Vec<u8>, word: Word) {
+fn hex_word(out: &mut Out, word: Word) {
     let mut text = *b"0x00000000000000000000000000000000";
-    for (k, byte) in word.0.to_be_bytes().into_iter().enumerate() {
-        text[2 + 2 * k] = b"0123456789abcdef"[byte as usize >> 4];
-        text[3 + 2 * k] = b"0123456789abcdef"[byte as usize & 15];
+    for (digits, byte) in text[2..].chunks_exact_mut(2).zip(word.0.to_be_bytes()) {
+        digits.copy_from_slice(&HEX_PAIRS[byte as usize]);
     }
-    out.extend_from_slice(&text);
+    out.push_array(&text, text.len());
 }
 
-/// A decimal number.
-pub(crate) fn decimal(out: &mut Vec<u8>, value: u32) {
-    let mut buffer = [0u8; 10];
-    let mut at = buffer.len();
-    let mut rest = value;
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
+/// The two digits of every byte.
+static HEX_PAIRS: [[u8; 2]; 256] = {
+    let digits = *b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut i = 0;
+    while i < 256 {
+        pairs[i] = [digits[i >> 4], digits[i & 15]];
+        i += 1;
     }
-    out.extend_from_slice(&buffer[at..]);
-}
+    pairs
+};

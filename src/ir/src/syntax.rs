@@ -11,18 +11,21 @@ pub(crate) trait Sink {
     /// Fixed text.
     fn lit(&mut self, text: &str) -> Result<(), Self::Error>;
 
+    /// Fixed text: `pool[start..end]`, with `PAD` more bytes in the pool.
+    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> Result<(), Self::Error>;
+
     /// The operand of that index.
     fn value(&mut self, operand: usize) -> Result<(), Self::Error>;
 
     /// The code label, unless it is a successor; `first` if no operand stands before it, `offset` what the field says.
-    fn label(&mut self, first: bool, offset: &str) -> Result<(), Self::Error>;
+    fn label(&mut self, first: bool, offset: &Buffer) -> Result<(), Self::Error>;
 }
 
 /// Name, guard, operands, merged values, hidden operands.
 pub(crate) fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S::Error> {
     for seg in &layout.segs {
         match *seg {
-            Seg::Lit(start, end) => sink.lit(&layout.literals[start as usize..end as usize])?,
+            Seg::Lit(start, end) => sink.pool(&layout.literals, start as usize, end as usize)?,
             Seg::Guard => {
                 if layout.guard_negated(word) {
                     sink.lit("not ")?;
@@ -34,12 +37,12 @@ pub(crate) fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result
             Seg::Imm(n) => {
                 let mut buffer = Buffer::default();
                 layout.imms[n as usize].write(word, &mut buffer);
-                sink.lit(buffer.as_str())?;
+                sink.pool(&buffer.bytes, 0, buffer.len as usize)?;
             }
             Seg::Label { first, imm } => {
                 let mut buffer = Buffer::default();
                 layout.imms[imm as usize].write(word, &mut buffer);
-                sink.label(first, buffer.as_str())?;
+                sink.label(first, &buffer)?;
             }
             Seg::Merge => {
                 let count = layout.merge_count(word);
@@ -64,10 +67,11 @@ fn values<S: Sink>(sink: &mut S, first: usize, count: usize) -> Result<(), S::Er
     Ok(())
 }
 
-/// A short string on the stack.
+/// A number as text, on the stack.
 pub(crate) struct Buffer {
-    bytes: [u8; 40],
-    len: u8,
+    /// At most 19 bytes, and `PAD` more.
+    pub bytes: [u8; 40],
+    pub len: u8,
 }
 
 impl Default for Buffer {
@@ -77,10 +81,6 @@ impl Default for Buffer {
 }
 
 impl Buffer {
-    pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.len as usize]).unwrap_or("")
-    }
-
     fn push(&mut self, byte: u8) {
         if let Some(at) = self.bytes.get_mut(self.len as usize) {
             *at = byte;
@@ -89,16 +89,22 @@ impl Buffer {
     }
 
     /// `0x` and at least `digits` digits.
-    pub fn hex(&mut self, value: u64, digits: u8) {
+    fn hex(&mut self, value: u64, digits: u8) {
         self.push(b'0');
         self.push(b'x');
         let needed = (64 - value.leading_zeros())
             .div_ceil(4)
             .max(1)
             .max(digits as u32)
-            .min(16);
-        for k in (0..needed).rev() {
-            self.push(b"0123456789abcdef"[(value >> (k * 4)) as usize & 15]);
+            .min(16) as usize;
+        let at = self.len as usize;
+        if let Some(text) = self.bytes.get_mut(at..at + needed) {
+            let mut rest = value;
+            for digit in text.iter_mut().rev() {
+                *digit = b"0123456789abcdef"[rest as usize & 15];
+                rest >>= 4;
+            }
+            self.len += needed as u8;
         }
     }
 }
