@@ -75,15 +75,13 @@ impl<'a> Cursor<'a> {
     pub fn eat_pool(&mut self, pool: &[u8], start: usize, end: usize) -> bool {
         let len = end - start;
         let at = self.pos;
-        let same = match (self.bytes.get(at..at + PAD), pool.get(start..start + PAD)) {
-            (Some(text), Some(wanted)) if len <= PAD => {
-                let mut same = true;
-                for k in 0..PAD {
-                    same &= text[k] == wanted[k] || k >= len;
-                }
-                same
+        let (text, wanted) = (self.rest(), &pool[start..]);
+        let same = match (text.first_chunk::<PAD>(), wanted.first_chunk::<PAD>()) {
+            (Some(text), Some(wanted)) if len <= PAD && len > 0 => {
+                let differ = u128::from_le_bytes(*text) ^ u128::from_le_bytes(*wanted);
+                differ << (128 - 8 * len) == 0
             }
-            _ => self.rest().starts_with(&pool[start..end]),
+            _ => text.starts_with(&wanted[..len]),
         };
         let behind = self.bytes.get(at + len).copied().unwrap_or(0);
         if same && !(is_identifier_byte(behind) && len > 0 && is_identifier_byte(pool[end - 1])) {

@@ -38,6 +38,7 @@ impl Out {
         self.len += 1;
     }
 
+    #[inline]
     pub fn push_str(&mut self, text: &str) {
         self.room(text.len());
         self.bytes[self.len..self.len + text.len()].copy_from_slice(text.as_bytes());
@@ -48,7 +49,9 @@ impl Out {
     #[inline]
     pub fn push_array<const N: usize>(&mut self, array: &[u8; N], len: usize) {
         self.room(N);
-        self.bytes[self.len..self.len + N].copy_from_slice(array);
+        if let Some(to) = self.bytes[self.len..].first_chunk_mut::<N>() {
+            *to = *array;
+        }
         self.len += len.min(N);
     }
 
@@ -59,7 +62,12 @@ impl Out {
         let mut from = start;
         let mut to = self.len;
         while from < end {
-            self.bytes[to..to + PAD].copy_from_slice(&pool[from..from + PAD]);
+            let (Some(to_chunk), Some(from_chunk)) =
+                (self.bytes[to..].first_chunk_mut::<PAD>(), pool[from..].first_chunk::<PAD>())
+            else {
+                break;
+            };
+            *to_chunk = *from_chunk;
             from += PAD;
             to += PAD;
         }

@@ -406,8 +406,10 @@ fn predecessors(kernel: &Kernel) -> Vec<Vec<u32>> {
 /// `0x` and 32 digits.
 fn hex_word(out: &mut Out, word: Word) {
     let mut text = *b"0x00000000000000000000000000000000";
-    for (digits, byte) in text[2..].chunks_exact_mut(2).zip(word.0.to_be_bytes()) {
-        digits.copy_from_slice(&HEX_PAIRS[byte as usize]);
+    for (k, byte) in word.0.to_be_bytes().into_iter().enumerate() {
+        let [high, low] = HEX_PAIRS[byte as usize];
+        text[2 + 2 * k] = high;
+        text[3 + 2 * k] = low;
     }
     out.push_array(&text, text.len());
 }
