@@ -62,9 +62,10 @@ impl Out {
         let mut from = start;
         let mut to = self.len;
         while from < end {
-            let (Some(to_chunk), Some(from_chunk)) =
-                (self.bytes[to..].first_chunk_mut::<PAD>(), pool[from..].first_chunk::<PAD>())
-            else {
+            let (Some(to_chunk), Some(from_chunk)) = (
+                self.bytes[to..].first_chunk_mut::<PAD>(),
+                pool[from..].first_chunk::<PAD>(),
+            ) else {
                 break;
             };
             *to_chunk = *from_chunk;
