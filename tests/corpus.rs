@@ -119,6 +119,11 @@ fn plain(text: &str) -> String {
         rest = after;
     }
     out.push_str(rest);
+    // `32@lo((kernel + .L_x_12@srel))`: a made-up name inside an expression.
+    while let Some(at) = out.find(".L_x_") {
+        let digits = out[at + 5..].bytes().take_while(u8::is_ascii_digit).count();
+        out.replace_range(at..at + 5 + digits, "LABEL");
+    }
     out.retain(|c| !c.is_whitespace());
     out
 }

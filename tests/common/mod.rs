@@ -190,7 +190,7 @@ pub fn nvdisasm(oracles: &Path, cubin: &Path) -> Vec<Listed> {
             all.push(Listed {
                 kernel: kernel.clone(),
                 offset: usize::from_str_radix(offset, 16).expect("offset in hex"),
-                text: text.trim().trim_end_matches(';').trim_end().to_string(),
+                text: without_remark(text).trim_end_matches(';').trim_end().to_string(),
                 word: u128::from(half),
             });
         }
@@ -201,6 +201,11 @@ pub fn nvdisasm(oracles: &Path, cubin: &Path) -> Vec<Listed> {
         cubin.display()
     );
     all
+}
+
+/// nvdisasm writes what `.nv.info` says about an instruction behind it: `STL [R1], R5  (*"SpillRefill"*) ;`
+fn without_remark(text: &str) -> &str {
+    text.split("(*\"").next().unwrap_or(text).trim()
 }
 
 /// Writes a pass.toml with one pass into `dir`, `rest` being the lines after its name.

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod input;
 mod output;
+mod relocated;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

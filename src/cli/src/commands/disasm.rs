@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::Result;
-use cubin::Code;
+use cubin::{Code, Image};
 use isa::control::Control;
 use isa::{FormId, Isa, Word};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use crate::Finding;
 use crate::args;
 use crate::input::File;
 use crate::output;
+use crate::relocated::{self, Relocated};
 
 const WORD: usize = Word::BYTES;
 
@@ -55,7 +56,7 @@ pub fn run(a: &args::Disasm, out: &mut dyn Write) -> Result<Finding> {
                 image: path.to_owned(),
                 target: image.target().to_string(),
                 name: code.name.to_owned(),
-                instructions: list(isa, code, a),
+                instructions: list(isa, image, code, a),
             };
             match a.json {
                 true => listings.push(listing),
@@ -70,16 +71,20 @@ pub fn run(a: &args::Disasm, out: &mut dyn Write) -> Result<Finding> {
     Ok(Finding::Good)
 }
 
-fn list(isa: &Isa, code: &Code<'_>, a: &args::Disasm) -> Vec<Line> {
-    let labels = labels(isa, code);
+fn list(isa: &Isa, image: &Image<'_>, code: &Code<'_>, a: &args::Disasm) -> Vec<Line> {
+    let labels = labels(isa, image, code);
+    let relocated = Relocated::new(image, code, &labels);
     let name_of = |offset: u64| labels.get(&offset).map(String::as_str);
     let mut lines = Vec::with_capacity(code.bytes.len() / WORD);
     for (n, word) in Word::all(code.bytes).enumerate() {
         let offset = (n * WORD) as u64;
         let inst = isa.decode(word);
-        let mut text = String::new();
-        isa.write_text(inst, offset, &mut text, Some(&name_of))
-            .expect("writing to a string cannot fail");
+        let text = relocated.text(isa, inst, offset, &name_of).unwrap_or_else(|| {
+            let mut text = String::new();
+            isa.write_text(inst, offset, &mut text, Some(&name_of))
+                .expect("writing to a string cannot fail");
+            text
+        });
         lines.push(Line {
             offset,
             label: labels.get(&offset).cloned(),
@@ -93,7 +98,7 @@ fn list(isa: &Isa, code: &Code<'_>, a: &args::Disasm) -> Vec<Line> {
 }
 
 /// Names of places: the file's own symbols, then `.L_x_N` for every other target of a branch, in address order.
-fn labels(isa: &Isa, code: &Code<'_>) -> BTreeMap<u64, String> {
+fn labels(isa: &Isa, image: &Image<'_>, code: &Code<'_>) -> BTreeMap<u64, String> {
     let mut names = BTreeMap::new();
     for (n, word) in Word::all(code.bytes).enumerate() {
         if let Some(to) = isa.branch_target(isa.decode(word), (n * WORD) as u64) {
@@ -103,6 +108,7 @@ fn labels(isa: &Isa, code: &Code<'_>) -> BTreeMap<u64, String> {
     for b in &code.indirect_branches {
         names.extend(b.targets.iter().map(|&t| (u64::from(t), String::new())));
     }
+    names.extend(relocated::targets(image, code).map(|t| (t, String::new())));
     for label in &code.labels {
         names.insert(label.offset, label.name.to_owned());
     }
