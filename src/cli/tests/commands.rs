@@ -391,6 +391,26 @@ fn disasm_has_labels_words_and_control() {
 }
 
 #[test]
+fn disasm_shows_what_the_linker_will_fill_in() {
+    let out = ok(&["disasm", s(&kernels("relocatable.cubin"))]);
+    let shown = |text: &str| {
+        out.lines()
+            .any(|l| l.split("*/").nth(1).is_some_and(|t| t.trim() == text))
+    };
+    for text in [
+        "MOV R20, 32@lo((relocated + .L_x_1@srel)) ;",
+        "MOV R21, 32@hi((relocated + .L_x_1@srel)) ;",
+        "CALL.ABS.NOINC `(_Z9elsewheref) ;",
+        "UMOV UR4, 32@lo(counters) ;",
+        "STS [R19.X4+`($___ZZ9relocatedE4tile__31)], R4 ;",
+        "STS [R19.X4+`((dynamic + 0x4))], R2 ;",
+        "LDS R0, [R0+`(dynamic)] ;",
+    ] {
+        assert!(shown(text), "no {text:?} in\n{out}");
+    }
+}
+
+#[test]
 fn every_command_refuses_a_wrong_file() {
     let dir = tempfile::tempdir().unwrap();
     let (junk, missing) = (dir.path().join("junk.bin"), dir.path().join("missing.cubin"));
