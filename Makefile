@@ -48,7 +48,9 @@ oracles:
 	@tests/oracles/corpora.sh "$(ORACLES)" "$(CORPUS)"
 
 check-corpus: oracles
-	cargo run --release --package sass2mlir-probe -- check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
+	cargo build --release --package sass2mlir-probe
+	target/release/probe check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
+	target/release/probe check-access --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir --features corpus-checks --test corpus -- --nocapture --test-threads 1
 
