@@ -7,6 +7,7 @@ pub mod blob;
 pub mod check;
 pub mod hand;
 pub mod names;
+pub mod ods;
 mod pack;
 pub mod tsv;
 

@@ -1,0 +1,129 @@
+//===- InstData.h - the word of an instruction, inline in its op --------------------------------------===//
+
+#ifndef SASS_INSTDATA_H
+#define SASS_INSTDATA_H
+
+#include "mlir/Bytecode/BytecodeImplementation.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "sass_engine.h"
+
+#include <string>
+
+namespace sass {
+
+/// The table of functions that `sassSetEngine` installed, or null.
+const SassEngine *getEngine();
+
+/// The inline property of every instruction op: the word, and what its target, form and modifiers make of it.
+///
+/// Two instructions are equal when they compute the same from the same operands: registers, scheduling control and don't-care bits
+/// do not count. An instruction that depends on which lanes are active equals only itself.
+struct InstData {
+  SassWord word = {0, 0};
+  const SassLayout *layout = nullptr; // null: no word yet
+  uint32_t label = SASS_LABEL_NONE;   // of a code operand that is no successor
+  bool guarded = false;               // the guard is not constant true
+  bool pinned = true;                 // the word names physical registers; false: made without `raw`, lowering chooses them
+
+  /// False when there is no engine or it does not know the target.
+  bool set(unsigned target, SassWord word);
+
+  bool isOpaque() const { return !layout || layout->form == SASS_FORM_OPAQUE; }
+
+  bool operator==(const InstData &o) const;
+  bool operator!=(const InstData &o) const { return !(*this == o); }
+};
+
+llvm::hash_code hash_value(const InstData &data);
+
+// As an attribute (generic form): {sm = "sm_87", word = 0x... : i128}. In bytecode: target name, both halves.
+mlir::Attribute toAttribute(mlir::MLIRContext *context, const InstData &data);
+mlir::LogicalResult fromAttribute(InstData &data, mlir::Attribute attribute,
+                                  llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+void writeBytecode(mlir::DialectBytecodeWriter &writer, const InstData &data);
+mlir::LogicalResult readBytecode(mlir::DialectBytecodeReader &reader, InstData &data);
+
+/// The registers that the word names, by operand and by result of the op. Constant registers among them are flagged in the pin.
+using Pins = llvm::SmallVector<SassPin, 16>;
+Pins getOperandPins(const InstData &data);
+Pins getResultPins(const InstData &data);
+inline unsigned getPinFile(SassPin pin) { return pin >> 8 & 7; }
+inline bool isZeroPin(SassPin pin) { return pin & 0x800; }
+/// "R4", "PT".
+std::string getPinName(SassPin pin);
+std::optional<SassPin> parsePin(llvm::StringRef name);
+
+/// The type of registers of a file.
+mlir::Type getRegisterType(mlir::MLIRContext *context, uint8_t file);
+/// "R", "UR", "P", "UP", "B".
+llvm::StringRef getFileName(uint8_t file);
+
+/// The resource of everything that depends on, or changes, which lanes of a warp are active. MLIR has no convergence trait.
+struct ConvergenceResource : mlir::SideEffects::Resource::Base<ConvergenceResource> {
+  llvm::StringRef getName() final { return "sass.convergence"; }
+};
+/// UR, UP and B where control flow may be divergent: one per warp, so their order is the warp's.
+struct WarpStateResource : mlir::SideEffects::Resource::Base<WarpStateResource> {
+  llvm::StringRef getName() final { return "sass.warp_state"; }
+};
+
+/// What a pass author uses: an instruction's fields, guard, pins and control bits. A cheap view; do not keep it.
+class InstView {
+public:
+  InstView(mlir::Operation *op, InstData &data) : op(op), data(data) {}
+
+  SassWord getWord() const { return data.word; }
+  /// "FFMA_0x223_R_R_R_R", empty for an opaque word.
+  llvm::StringRef getFormName() const;
+  /// "FFMA", empty for an opaque word.
+  llvm::StringRef getMnemonic() const;
+  /// "FFMA_0x223.FTZ", empty for an opaque word.
+  llvm::StringRef getFullName() const;
+  bool hasModifier(llvm::StringRef modifier) const;
+  /// Word bits 11:0.
+  unsigned getOpcode() const { return data.word.lo & 0xfff; }
+  unsigned getEffects() const { return data.layout ? data.layout->effects : unsigned(SASS_EFFECT_UNKNOWN); }
+  bool isGuarded() const { return data.guarded; }
+
+  /// A field by its name in the tables ("2.X0"); none when the form has no such field.
+  std::optional<int64_t> getField(llvm::StringRef name) const;
+  /// Sets a field. On failure a diagnostic says why and nothing changes.
+  mlir::LogicalResult setField(llvm::StringRef name, int64_t value);
+  /// Drops and adds modifiers (".FTZ"); other modifiers stay.
+  mlir::LogicalResult editModifiers(llvm::StringRef drop, llvm::StringRef add);
+
+  /// The guard's value; null for an instruction without a guard field.
+  mlir::Value getGuard() const;
+  void setGuard(mlir::Value guard);
+  /// What the word names as read, without the guard; hidden operands last.
+  mlir::OperandRange getReads() const;
+  /// The previous value of the register of result `result`; null when it is always written.
+  mlir::Value getMergeOperand(unsigned result) const;
+  /// The register that the word names for a result; none when it is virtual.
+  std::optional<SassPin> getPin(unsigned result) const;
+  /// Scheduling control, word bits 125:105.
+  uint32_t getControl() const { return uint32_t(data.word.hi >> 41) & 0x1fffff; }
+  void setControl(uint32_t control);
+
+private:
+  mlir::LogicalResult replace(SassWord word);
+  mlir::Operation *op;
+  InstData &data;
+};
+
+/// The name of the op class of a layout, without "sass.": the mnemonic; "opaque"; "CALL_" for a CALL that is a branch.
+llvm::StringRef getClassName(const SassLayout *layout, bool hasSuccessors);
+
+namespace detail {
+mlir::LogicalResult verifyInst(mlir::Operation *op);
+void getInstEffects(const InstData &data, llvm::SmallVectorImpl<mlir::MemoryEffects::EffectInstance> &effects);
+mlir::Speculation::Speculatability getInstSpeculatability(const InstData &data);
+mlir::SuccessorOperands getSuccessorOperands(mlir::Operation *op, mlir::StringAttr segmentName,
+                                             llvm::ArrayRef<int32_t> segments, unsigned index);
+mlir::LogicalResult verifySuccessorSegments(mlir::Operation *op, unsigned first, llvm::ArrayRef<int32_t> segments);
+} // namespace detail
+} // namespace sass
+
+#endif // SASS_INSTDATA_H

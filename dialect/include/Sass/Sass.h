@@ -1,0 +1,41 @@
+//===- Sass.h - the dialect, its types, and all ops that are no instructions --------------------------===//
+
+#ifndef SASS_SASS_H
+#define SASS_SASS_H
+
+#include "Sass/InstData.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include "Sass/SassDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "Sass/SassTypes.h.inc"
+
+#include "Sass/SassInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "Sass/SassOps.h.inc"
+
+namespace sass {
+/// Attribute of the builtin.unrealized_conversion_cast that stands for a register's value at entry: "R4".
+constexpr llvm::StringLiteral kPinAttr = "sass.pin";
+/// Attribute of a function: for every block the registers of its arguments.
+constexpr llvm::StringLiteral kPinsAttr = "pins";
+/// Attribute of a function: the words behind the code, as runs ("0x..." or "0x... x7").
+constexpr llvm::StringLiteral kTailAttr = "tail";
+
+/// The registers of all block arguments, by block. What an edit made the attribute forget follows from what flows into the block.
+llvm::SmallVector<Pins> getArgumentPins(FuncOp func);
+/// How many values each successor of an op of this dialect gets; they are its last operands.
+llvm::ArrayRef<int32_t> getSuccessorSegments(mlir::Operation *op);
+/// `0x` and 32 digits.
+std::string formatWord(SassWord word);
+} // namespace sass
+
+#endif // SASS_SASS_H

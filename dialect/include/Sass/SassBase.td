@@ -1,0 +1,140 @@
+//===- SassBase.td - the dialect, its types, and the base classes of its ops -------------------------===//
+
+#ifndef SASS_BASE_TD
+#define SASS_BASE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/Properties.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Sass_Dialect : Dialect {
+  let name = "sass";
+  let cppNamespace = "::sass";
+  let summary = "The machine code of NVIDIA GPUs in SSA form.";
+  let description = [{
+    One op per instruction, one op class per mnemonic. The 128-bit instruction word is the truth and is kept inline in the op;
+    mnemonic, opcode, modifiers and immediates in the text are views of it. Registers are SSA values.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    // Instruction ops have no assembly format of their own: one parser and one printer serve all of them. The parser is looked
+    // up by the whole dotted name of the text (`sass.LDG_0x981.E.128`), which no registered op has.
+    std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
+    ::llvm::unique_function<void(::mlir::Operation *, ::mlir::OpAsmPrinter &)>
+    getOperationPrinter(::mlir::Operation *op) const override;
+
+  private:
+    void registerInstructions();
+  }];
+}
+
+//===-- Types ---------------------------------------------------------------------------------------===//
+
+class Sass_Type<string cppName, string name, string text> : TypeDef<Sass_Dialect, cppName> {
+  let mnemonic = name;
+  let summary = text;
+}
+
+def Sass_Reg : Sass_Type<"Reg", "reg", "a 32-bit register of one thread (R0 to R254)">;
+def Sass_UReg : Sass_Type<"UReg", "ureg", "a 32-bit register of one warp (UR0 to UR62)">;
+def Sass_Pred : Sass_Type<"Pred", "pred", "a predicate of one thread (P0 to P6)">;
+def Sass_UPred : Sass_Type<"UPred", "upred", "a predicate of one warp (UP0 to UP6)">;
+def Sass_Imm : Sass_Type<"Imm", "imm", "an immediate: stands in type lists for an operand that is no SSA value">;
+def Sass_Barrier : Sass_Type<"Barrier", "barrier", "a convergence barrier (B0 to B15)">;
+
+def Sass_Value : AnyTypeOf<[Sass_Reg, Sass_UReg, Sass_Pred, Sass_UPred, Sass_Barrier], "a SASS register">;
+
+//===-- Instructions --------------------------------------------------------------------------------===//
+
+class Sass_Op<string mnemonic, list<Trait> traits = []> : Op<Sass_Dialect, mnemonic, traits>;
+
+def SassInst : OpInterface<"SassInst"> {
+  let cppNamespace = "::sass";
+  let description = [{
+    An instruction. Its knowledge comes from the engine's table of functions (`sass_engine.h`); every query that needs it fails
+    softly (an empty answer, or a diagnostic where one is offered) when there is no engine.
+  }];
+  let methods = [
+    InterfaceMethod<"The inline property.", "::sass::InstData &", "getInstData", (ins), "",
+      [{ return $_op.getProperties().inst; }]>,
+    StaticInterfaceMethod<"Puts the property into an op that is being built.", "void", "initState",
+      (ins "::mlir::OperationState &":$state, "const ::sass::InstData &":$data), "",
+      [{ state.getOrAddProperties<typename ConcreteOp::Properties>().inst = data; }]>,
+  ];
+  let verify = [{ return ::sass::detail::verifyInst($_op); }];
+  let extraSharedClassDeclaration = [{
+    /// The view on the instruction: fields, modifiers, guard, pins.
+    ::sass::InstView view() { return ::sass::InstView($_op.getOperation(), $_op.getInstData()); }
+  }];
+}
+
+// The word and what is cached from it, inline in the op.
+def Sass_InstProp : Property<"::sass::InstData", "the instruction", "const ::sass::InstData &"> {
+  let convertToAttribute = [{ return ::sass::toAttribute($_ctxt, $_storage); }];
+  let convertFromAttribute = [{ return ::sass::fromAttribute($_storage, $_attr, $_diag); }];
+  let hashProperty = "::sass::hash_value($_storage)";
+  let writeToMlirBytecode = [{ ::sass::writeBytecode($_writer, $_storage); }];
+  let readFromMlirBytecode = [{
+    if (::mlir::failed(::sass::readBytecode($_reader, $_storage)))
+      return ::mlir::failure();
+  }];
+}
+
+defvar instBuilder = OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::ValueRange":$operands, "const ::sass::InstData &":$inst), [{
+    $_state.addTypes(results);
+    $_state.addOperands(operands);
+    $_state.getOrAddProperties<Properties>().inst = inst;
+  }]>;
+
+defvar effectMethods = [{
+    void getEffects(::llvm::SmallVectorImpl<::mlir::MemoryEffects::EffectInstance> &effects) {
+      ::sass::detail::getInstEffects(getProperties().inst, effects);
+    }
+    ::mlir::Speculation::Speculatability getSpeculatability() {
+      return ::sass::detail::getInstSpeculatability(getProperties().inst);
+    }
+  }];
+
+// An instruction after which the next one of the block runs.
+class Sass_Inst<string mnemonic>
+    : Sass_Op<mnemonic, [DeclareOpInterfaceMethods<SassInst>, MemoryEffectsOpInterface, ConditionallySpeculatable]> {
+  let arguments = (ins Variadic<Sass_Value>:$srcs, Sass_InstProp:$inst);
+  let results = (outs Variadic<Sass_Value>:$dsts);
+  let skipDefaultBuilders = 1;
+  let builders = [instBuilder];
+  let extraClassDeclaration = effectMethods;
+}
+
+// A call: has operands and results beyond those its word names. `writes` has the registers of those results.
+class Sass_CallInst<string mnemonic>
+    : Sass_Op<mnemonic, [DeclareOpInterfaceMethods<SassInst>, MemoryEffectsOpInterface, ConditionallySpeculatable]> {
+  let arguments = (ins Variadic<Sass_Value>:$srcs, Sass_InstProp:$inst, OptionalAttr<StrArrayAttr>:$writes);
+  let results = (outs Variadic<Sass_Value>:$dsts);
+  let skipDefaultBuilders = 1;
+  let builders = [instBuilder];
+  let extraClassDeclaration = effectMethods;
+}
+
+// An instruction that ends its block. Values for successors follow the instruction's own operands; `succ` has their number for each.
+class Sass_TermInst<string mnemonic>
+    : Sass_Op<mnemonic, [DeclareOpInterfaceMethods<SassInst>, MemoryEffectsOpInterface, BranchOpInterface, Terminator]> {
+  let arguments = (ins Variadic<Sass_Value>:$srcs, Sass_InstProp:$inst, DefaultValuedAttr<DenseI32ArrayAttr, "{}">:$succ);
+  let results = (outs Variadic<Sass_Value>:$dsts);
+  let successors = (successor VariadicSuccessor<AnySuccessor>:$dests);
+  let skipDefaultBuilders = 1;
+  let builders = [instBuilder];
+  let extraClassDeclaration = [{
+    void getEffects(::llvm::SmallVectorImpl<::mlir::MemoryEffects::EffectInstance> &effects) {
+      ::sass::detail::getInstEffects(getProperties().inst, effects);
+    }
+    ::mlir::SuccessorOperands getSuccessorOperands(unsigned index) {
+      return ::sass::detail::getSuccessorOperands(getOperation(), getSuccAttrName(), getSucc(), index);
+    }
+  }];
+}
+
+#endif // SASS_BASE_TD

@@ -1,0 +1,204 @@
+//===- SassOps.cpp - sass.func and the pseudo ops -------------------------------------------------------===//
+
+#include "Sass/Sass.h"
+#include "InstAsm.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace sass;
+
+//===-- sass.func ---------------------------------------------------------------------------------------===//
+
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, StringRef sm) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
+  state.addAttribute(getSmAttrName(state.name), builder.getStringAttr(sm));
+  state.addRegion();
+}
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &state) {
+  StringAttr name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseAttribute(name, SymbolTable::getSymbolAttrName(), state.attributes) ||
+      parser.parseOptionalAttrDictWithKeyword(state.attributes))
+    return failure();
+  auto sm = dyn_cast_or_null<StringAttr>(state.attributes.get(getSmAttrName(state.name)));
+  if (!sm)
+    return parser.emitError(loc, "expected attributes {sm = \"sm_..\"}");
+  std::optional<asmparse::FunctionScope> scope;
+  if (const SassEngine *engine = getEngine()) {
+    int32_t target = engine->targetId({sm.getValue().data(), sm.getValue().size()});
+    if (target < 0)
+      return parser.emitError(loc, "unknown target ") << sm;
+    scope.emplace(target);
+  }
+  return parser.parseRegion(*state.addRegion());
+}
+
+void FuncOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getSymNameAttr();
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {SymbolTable::getSymbolAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult FuncOp::verify() {
+  if (const SassEngine *engine = getEngine())
+    if (engine->targetId({getSm().data(), getSm().size()}) < 0)
+      return emitOpError() << "names the unknown target " << getSmAttr();
+  return success();
+}
+
+LogicalResult FuncOp::verifyRegions() {
+  if (getBody().empty())
+    return emitOpError("has no code");
+  if (getBody().front().getNumArguments())
+    return emitOpError("has an entry block with arguments");
+  llvm::StringSet<> pins;
+  for (Operation &op : getBody().front()) {
+    auto cast = dyn_cast<UnrealizedConversionCastOp>(op);
+    if (!cast || cast.getNumOperands())
+      continue;
+    auto pin = cast->getAttrOfType<StringAttr>(kPinAttr);
+    if (!pin)
+      return cast.emitOpError() << "stands for a register at entry and needs the attribute " << kPinAttr;
+    if (!pins.insert(pin.getValue()).second)
+      return cast.emitOpError() << "is the second one with " << kPinAttr << " = " << pin;
+  }
+  return success();
+}
+
+//===-- Registers of block arguments --------------------------------------------------------------------===//
+
+/// The register of a value that is no block argument, if it has one.
+static std::optional<SassPin> getDefinedPin(OpResult result) {
+  Operation *op = result.getOwner();
+  if (auto inst = dyn_cast<SassInst>(op)) {
+    Pins own = getResultPins(inst.getInstData());
+    if (result.getResultNumber() < own.size())
+      return own[result.getResultNumber()];
+    auto writes = op->getInherentAttr("writes");
+    auto names = writes ? dyn_cast_or_null<ArrayAttr>(*writes) : ArrayAttr();
+    unsigned extra = result.getResultNumber() - own.size();
+    return names && extra < names.size() ? parsePin(cast<StringAttr>(names[extra]).getValue()) : std::nullopt;
+  }
+  if (auto pin = op->getAttrOfType<StringAttr>(kPinAttr))
+    return parsePin(pin.getValue());
+  return std::nullopt;
+}
+
+SmallVector<Pins> sass::getArgumentPins(FuncOp func) {
+  SmallVector<Pins> pins;
+  auto attribute = func->getAttrOfType<ArrayAttr>(kPinsAttr);
+  bool fits = attribute && attribute.size() == func.getBody().getBlocks().size();
+  for (auto [index, block] : llvm::enumerate(func.getBody())) {
+    Pins &own = pins.emplace_back();
+    auto names = fits ? dyn_cast<ArrayAttr>(attribute[index]) : ArrayAttr();
+    if (names && names.size() == block.getNumArguments())
+      for (Attribute name : names)
+        if (auto text = dyn_cast<StringAttr>(name))
+          if (auto pin = parsePin(text.getValue()))
+            own.push_back(*pin);
+    fits &= own.size() == block.getNumArguments();
+  }
+  if (fits)
+    return pins;
+  // Spread what is known along the edges.
+  constexpr SassPin kUnknown = 0xffff;
+  llvm::DenseMap<Value, SassPin> known;
+  auto pinOf = [&](Value value) {
+    if (auto result = dyn_cast<OpResult>(value))
+      return getDefinedPin(result).value_or(kUnknown);
+    auto found = known.find(value);
+    return found == known.end() ? kUnknown : found->second;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Block &block : func.getBody()) {
+      auto branch = dyn_cast<BranchOpInterface>(block.getTerminator());
+      if (!branch)
+        continue;
+      for (auto [index, successor] : llvm::enumerate(block.getSuccessors()))
+        for (auto [arg, value] : llvm::zip(successor->getArguments(), branch.getSuccessorOperands(index).getForwardedOperands()))
+          if (SassPin pin = pinOf(value); pin != kUnknown)
+            changed |= known.try_emplace(arg, pin).second;
+    }
+  }
+  pins.clear();
+  for (Block &block : func.getBody()) {
+    Pins &own = pins.emplace_back();
+    for (BlockArgument arg : block.getArguments())
+      own.push_back(pinOf(arg));
+  }
+  return pins;
+}
+
+ArrayRef<int32_t> sass::getSuccessorSegments(Operation *op) {
+  if (!op->getNumSuccessors())
+    return {};
+  auto attribute = op->getInherentAttr("succ");
+  auto segments = attribute ? dyn_cast_or_null<DenseI32ArrayAttr>(*attribute) : DenseI32ArrayAttr();
+  return segments ? segments.asArrayRef() : ArrayRef<int32_t>();
+}
+
+std::string sass::formatWord(SassWord word) {
+  std::string text;
+  llvm::raw_string_ostream(text) << "0x" << llvm::format_hex_no_prefix(word.hi, 16) << llvm::format_hex_no_prefix(word.lo, 16);
+  return text;
+}
+
+//===-- Pseudo ops --------------------------------------------------------------------------------------===//
+
+static ParseResult parseLabelId(OpAsmParser &parser, IntegerAttr &id) {
+  int32_t value;
+  if (parser.parseInteger(value))
+    return failure();
+  id = parser.getBuilder().getI32IntegerAttr(value);
+  return success();
+}
+static void printLabelId(OpAsmPrinter &printer, Operation *, IntegerAttr id) { printer << id.getInt(); }
+
+/// A pseudo op stays where it is.
+static void addPlaceEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), ConvergenceResource::get());
+}
+void LabelOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { addPlaceEffects(effects); }
+void EntryOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { addPlaceEffects(effects); }
+void FallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &) {}
+void EndOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { addPlaceEffects(effects); }
+
+static ParseResult parsePseudoBranch(OpAsmParser &parser, OperationState &state) {
+  SmallVector<int32_t> segments;
+  do {
+    OptionalParseResult found = asmparse::parseOptionalSuccessor(parser, state, state.operands, segments);
+    if (!found.has_value())
+      return parser.emitError(parser.getCurrentLocation(), "expected a block");
+    if (failed(*found))
+      return failure();
+  } while (succeeded(parser.parseOptionalComma()));
+  state.addAttribute("succ", parser.getBuilder().getDenseI32ArrayAttr(segments));
+  return parser.parseOptionalAttrDict(state.attributes);
+}
+static void printPseudoBranch(OpAsmPrinter &printer, Operation *op, ArrayRef<int32_t> segments) {
+  asmparse::printSuccessors(printer, op, 0, segments);
+  printer.printOptionalAttrDict(op->getDiscardableAttrDictionary().getValue());
+}
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) { return parsePseudoBranch(parser, state); }
+ParseResult FallOp::parse(OpAsmParser &parser, OperationState &state) { return parsePseudoBranch(parser, state); }
+void EntryOp::print(OpAsmPrinter &printer) { printPseudoBranch(printer, *this, getSucc()); }
+void FallOp::print(OpAsmPrinter &printer) { printPseudoBranch(printer, *this, getSucc()); }
+
+LogicalResult EntryOp::verify() {
+  if ((*this)->getBlock() != &(*this)->getParentRegion()->front())
+    return emitOpError("is outside the entry block");
+  return sass::detail::verifySuccessorSegments(*this, 0, getSucc());
+}
+LogicalResult FallOp::verify() {
+  if (getDests().size() != 1)
+    return emitOpError("needs one successor");
+  return sass::detail::verifySuccessorSegments(*this, 0, getSucc());
+}
+
+#define GET_OP_CLASSES
+#include "Sass/SassOps.cpp.inc"

@@ -1,0 +1,139 @@
+/* The table of functions through which C++ reaches sass2mlir's knowledge of instructions (C ABI, versioned).
+ *
+ * The Rust side fills one `SassEngine` and hands it out with `sassEngineTable`; the dialect stores it with `sassSetEngine`. The
+ * dialect library refers to no symbol of the Rust side, so it links and loads without it; then parsing an instruction fails with a
+ * diagnostic and printing falls back to MLIR's generic form.
+ *
+ * Rules: every function is thread-safe and never unwinds; strings are not NUL-terminated; a returned `SassStr` lives as long as the
+ * process; text of variable size goes to a sink. New members are only ever appended, `size` tells how many there are.
+ */
+#ifndef SASS_ENGINE_H
+#define SASS_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SASS_ENGINE_ABI 1u
+
+/* Form of a word that no table knows. */
+#define SASS_FORM_OPAQUE 0xffffu
+
+/* In skeleton text: stands for the name of an SSA operand. Two bytes follow: 0x40 + its index, low six bits, then high six bits. */
+#define SASS_MARK '\x01'
+
+/* Instead of a label id: the operand is a byte offset that no label stands for; or the code label is a successor of the op. */
+#define SASS_LABEL_NONE 0xffffffffu
+#define SASS_LABEL_SUCCESSOR 0xfffffffeu
+
+typedef struct SassStr {
+  const char *data;
+  size_t size;
+} SassStr;
+
+/* Receives pieces of text. */
+typedef void (*SassSink)(void *user, const char *data, size_t size);
+
+/* The 128-bit instruction word. */
+typedef struct SassWord {
+  uint64_t lo, hi;
+} SassWord;
+
+/* Register files; also the types of the dialect. */
+enum { SASS_FILE_R = 0, SASS_FILE_UR = 1, SASS_FILE_P = 2, SASS_FILE_UP = 3, SASS_FILE_B = 4, SASS_FILE_IMM = 5 };
+
+/* A register: number in bits 7:0, file in 10:8, bit 11 for RZ, URZ, PT and UPT (the number is then 0). */
+typedef uint16_t SassPin;
+
+/* Where control goes after an instruction. */
+enum {
+  SASS_TERM_NONE = 0,
+  SASS_TERM_BRANCH = 1,
+  SASS_TERM_BRANCH_INDIRECT = 2,
+  SASS_TERM_EXIT = 3,
+  SASS_TERM_RETURN = 4,
+  SASS_TERM_CALL = 5,
+  SASS_TERM_KILL = 6,
+  SASS_TERM_TRAP = 7
+};
+
+/* Effect bits. No bit at all means that the instruction computes its results from its operands and nothing else. */
+enum {
+  SASS_EFFECT_READ = 1,        /* reads memory */
+  SASS_EFFECT_WRITE = 2,       /* writes memory */
+  SASS_EFFECT_CONVERGENCE = 4, /* depends on, or changes, which lanes are active; or is a clock or another volatile special */
+  SASS_EFFECT_WARP_STATE = 8,  /* writes warp state (UR, UP, B) where control flow may be divergent */
+  SASS_EFFECT_UNKNOWN = 16     /* no row of semantics.tsv: anything may happen */
+};
+
+/* What all instructions of one form with the same modifiers share. Lives as long as the process; two instructions of the same
+ * target, form and modifiers have the same address here. */
+typedef struct SassLayout {
+  uint16_t form;   /* SASS_FORM_OPAQUE for a word that no table knows; everything below but `target` is then empty */
+  uint16_t reads;  /* operands that the word names as read, the guard included */
+  uint8_t target;
+  uint8_t effects;    /* SASS_EFFECT_* */
+  uint8_t terminator; /* SASS_TERM_* */
+  uint8_t hasGuard;   /* operand 0 is the guard */
+  uint8_t hasLabel;   /* it names a place in the code */
+  uint8_t isCall;     /* a call or a return: may have operands and results beyond those its word names */
+  uint8_t reserved[2];
+  SassWord registers; /* bits that name registers, or are reuse flags */
+  SassWord semantic;  /* bits that decide what is computed */
+  SassStr mnemonic;   /* "FFMA" */
+  SassStr name;       /* "FFMA_0x223.FTZ" */
+  SassStr formName;   /* "FFMA_0x223_R_R_R_R" */
+  SassStr types;      /* of the operands in the text: "!sass.reg, !sass.imm" */
+} SassLayout;
+
+/* A status: 0 is success; otherwise the message went to the sink. */
+typedef int32_t SassStatus;
+
+typedef struct SassEngine {
+  uint32_t abi;  /* SASS_ENGINE_ABI */
+  uint32_t size; /* sizeof(SassEngine) of the provider */
+
+  /* The small number of a target ("sm_87"), or -1. Stable within a process only. */
+  int32_t (*targetId)(SassStr name);
+  SassStr (*targetName)(uint32_t target);
+
+  /* The layout of a word; null when the target's tables are not built in. */
+  const SassLayout *(*layout)(uint32_t target, SassWord word);
+  /* The layout of words that no table knows; null as above. */
+  const SassLayout *(*opaque)(uint32_t target);
+
+  /* Whether the guard of a word is something else than constant true. */
+  int32_t (*isGuarded)(const SassLayout *layout, SassWord word);
+  /* The registers that a word names, in the order of the op's operands (guard, reads, previous values of what is written under a guard)
+   * or results. Writes up to `cap` and returns how many there are. */
+  uint32_t (*operands)(const SassLayout *layout, SassWord word, SassPin *out, uint32_t cap);
+  uint32_t (*results)(const SassLayout *layout, SassWord word, SassPin *out, uint32_t cap);
+
+  /* The text from the name to the hidden operands, "FFMA_0x223.FTZ guard(\1@@) -\1A@, \1B@, \1C@", with marks for SSA operands. */
+  void (*skeleton)(const SassLayout *layout, SassWord word, uint32_t label, SassSink out, void *user);
+  /* The word of such a text (white space and the indices of marks do not matter); register fields come from the form's filler. */
+  SassStatus (*assemble)(uint32_t target, SassStr skeleton, SassWord *word, SassSink error, void *user);
+
+  SassStatus (*getField)(const SassLayout *layout, SassWord word, SassStr field, int64_t *value, SassSink error, void *user);
+  /* Fails when the value does not fit or the word would become another form. */
+  SassStatus (*setField)(const SassLayout *layout, SassWord *word, SassStr field, int64_t value, SassSink error, void *user);
+  /* `drop` and `add` are dotted lists (".FTZ"). */
+  SassStatus (*editModifiers)(const SassLayout *layout, SassWord *word, SassStr drop, SassStr add, SassSink error, void *user);
+  /* The filler of a form by name. */
+  SassStatus (*filler)(uint32_t target, SassStr formName, SassWord *word);
+} SassEngine;
+
+/* Exported by the Rust side (libsass_engine). */
+const SassEngine *sassEngineTable(void);
+
+/* Exported by the dialect. Takes a table of this header's ABI, or NULL to clear it; returns 0, or -1 when the ABI does not fit. */
+int32_t sassSetEngine(const SassEngine *engine);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* SASS_ENGINE_H */

@@ -1,0 +1,503 @@
+//! The C side of the engine: the table of functions of `include/sass_engine.h`, through which the MLIR dialect asks about instructions.
+//!
+//! Every function is thread-safe, catches panics at the border, and reports errors as status and text.
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
+use std::sync::{Arc, OnceLock, RwLock};
+
+use ir::{Flow, Layout, Pin, Sink, walk};
+use isa::semantics::{Effects, Terminator};
+use isa::{FormId, Inst, Isa, Target, Word};
+
+/// The version of the table, `SASS_ENGINE_ABI`.
+const ABI: u32 = 1;
+/// `SASS_FORM_OPAQUE`.
+const FORM_OPAQUE: u16 = 0xffff;
+/// `SASS_MARK`.
+const MARK: u8 = 1;
+
+/// A borrowed string, `SassStr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Str {
+    data: *const c_char,
+    size: usize,
+}
+
+impl Str {
+    const fn new(text: &'static str) -> Str {
+        Str { data: text.as_ptr().cast(), size: text.len() }
+    }
+
+    /// The text; `None` if it is no UTF-8.
+    ///
+    /// # Safety
+    /// `data` points to `size` bytes that live for `'a`.
+    unsafe fn get<'a>(self) -> Option<&'a str> {
+        if self.size == 0 {
+            return Some("");
+        }
+        // SAFETY: the caller's promise.
+        std::str::from_utf8(unsafe { slice::from_raw_parts(self.data.cast(), self.size) }).ok()
+    }
+}
+
+/// An instruction word, `SassWord`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CWord {
+    lo: u64,
+    hi: u64,
+}
+
+impl From<CWord> for Word {
+    fn from(w: CWord) -> Word {
+        Word(u128::from(w.hi) << 64 | u128::from(w.lo))
+    }
+}
+
+impl From<u128> for CWord {
+    fn from(bits: u128) -> CWord {
+        CWord { lo: bits as u64, hi: (bits >> 64) as u64 }
+    }
+}
+
+/// `SassSink`.
+type SinkFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
+
+/// `SassLayout`, with what only this side sees behind it.
+#[repr(C)]
+pub struct CLayout {
+    form: u16,
+    reads: u16,
+    target: u8,
+    effects: u8,
+    terminator: u8,
+    has_guard: u8,
+    has_label: u8,
+    is_call: u8,
+    reserved: [u8; 2],
+    registers: CWord,
+    semantic: CWord,
+    mnemonic: Str,
+    name: Str,
+    form_name: Str,
+    types: Str,
+    isa: &'static Isa,
+    /// `None` for opaque words.
+    layout: Option<Arc<Layout>>,
+}
+
+// SAFETY: the pointers are to static text.
+unsafe impl Send for CLayout {}
+// SAFETY: it never changes.
+unsafe impl Sync for CLayout {}
+
+/// Effect bits of the header.
+mod effect {
+    pub const READ: u8 = 1;
+    pub const WRITE: u8 = 2;
+    pub const CONVERGENCE: u8 = 4;
+    pub const UNKNOWN: u8 = 16;
+}
+
+fn effects(isa: &Isa, inst: Inst) -> u8 {
+    let semantics = isa.semantics(inst);
+    if !semantics.known {
+        return effect::UNKNOWN;
+    }
+    let has = |e| semantics.effects.has(e);
+    let mut bits = 0;
+    if has(Effects::READ) {
+        bits |= effect::READ;
+    }
+    if has(Effects::WRITE) {
+        bits |= effect::WRITE;
+    }
+    // Ordering and waiting is modelled as touching all memory and staying in place.
+    if has(Effects::ATOMIC.union(Effects::FENCE).union(Effects::BARRIER)) {
+        bits |= effect::READ | effect::WRITE;
+    }
+    if semantics.convergence || has(Effects::FENCE.union(Effects::BARRIER).union(Effects::CONTROL).union(Effects::STATE)) {
+        bits |= effect::CONVERGENCE;
+    }
+    bits
+}
+
+fn terminator(kind: Terminator) -> u8 {
+    match kind {
+        Terminator::None => 0,
+        Terminator::Branch => 1,
+        Terminator::BranchIndirect => 2,
+        Terminator::Exit => 3,
+        Terminator::Return => 4,
+        Terminator::Call => 5,
+        Terminator::Kill => 6,
+        Terminator::Trap => 7,
+    }
+}
+
+fn leak(text: &str) -> Str {
+    Str::new(Box::leak(text.to_owned().into_boxed_str()))
+}
+
+impl CLayout {
+    fn opaque(target: u8, isa: &'static Isa) -> CLayout {
+        CLayout {
+            form: FORM_OPAQUE,
+            reads: 0,
+            target,
+            effects: effect::UNKNOWN,
+            terminator: 0,
+            has_guard: 0,
+            has_label: 0,
+            is_call: 0,
+            reserved: [0; 2],
+            registers: 0u128.into(),
+            semantic: u128::MAX.into(),
+            mnemonic: Str::new(""),
+            name: Str::new(""),
+            form_name: Str::new(""),
+            types: Str::new(""),
+            isa,
+            layout: None,
+        }
+    }
+
+    fn new(target: u8, isa: &'static Isa, word: Word, layout: Arc<Layout>) -> CLayout {
+        let inst = Inst { word, form: layout.form };
+        let form = isa.form(layout.form);
+        CLayout {
+            form: layout.form.0,
+            reads: layout.read_count() as u16,
+            effects: effects(isa, inst),
+            terminator: terminator(isa.semantics(inst).terminator),
+            has_guard: layout.has_guard().into(),
+            has_label: layout.has_label.into(),
+            is_call: matches!(layout.flow, Flow::Call | Flow::Return).into(),
+            registers: isa.register_mask(inst).into(),
+            semantic: isa.semantic_mask(inst).into(),
+            mnemonic: form.as_ref().map_or(Str::new(""), |f| Str::new(f.mnemonic())),
+            form_name: form.as_ref().map_or(Str::new(""), |f| Str::new(f.name())),
+            name: leak(&layout.name),
+            types: leak(layout.operand_types()),
+            layout: Some(layout),
+            ..CLayout::opaque(target, isa)
+        }
+    }
+}
+
+/// What is known of one target: its layouts by the address of the shared `ir` layout, which each keeps alive.
+struct Known {
+    isa: &'static Isa,
+    target: u8,
+    opaque: &'static CLayout,
+    layouts: RwLock<HashMap<usize, &'static CLayout>>,
+}
+
+impl Known {
+    fn layout(&self, word: Word) -> &'static CLayout {
+        let Some(layout) = ir::layout_of(self.isa, word) else { return self.opaque };
+        let key = Arc::as_ptr(&layout) as usize;
+        if let Some(found) = self.layouts.read().unwrap_or_else(|e| e.into_inner()).get(&key) {
+            return found;
+        }
+        let mut layouts = self.layouts.write().unwrap_or_else(|e| e.into_inner());
+        layouts.entry(key).or_insert_with(|| Box::leak(Box::new(CLayout::new(self.target, self.isa, word, layout))))
+    }
+}
+
+fn known(target: u32) -> Option<&'static Known> {
+    static ALL: [OnceLock<Option<Known>>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
+    let make = || {
+        let isa = Isa::for_target(Target::ALL[target as usize]).ok()?;
+        let opaque = Box::leak(Box::new(CLayout::opaque(target as u8, isa)));
+        Some(Known { isa, target: target as u8, opaque, layouts: RwLock::default() })
+    };
+    ALL.get(target as usize)?.get_or_init(make).as_ref()
+}
+
+/// The layout of a word, for callers in Rust that fill kernels for the dialect. `None` when the target's tables are not built in.
+pub fn layout_of(target: Target, word: Word) -> Option<*const CLayout> {
+    let at = Target::ALL.iter().position(|t| *t == target)?;
+    Some(std::ptr::from_ref(known(at as u32)?.layout(word)))
+}
+
+/// Runs `body`; a panic becomes `otherwise`.
+fn guarded<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
+}
+
+/// Runs `body`; an error or a panic becomes a status and a message.
+fn status(error: Option<SinkFn>, user: *mut c_void, body: impl FnOnce() -> Result<(), String>) -> i32 {
+    let message = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(message)) => message,
+        Err(_) => "internal error in the sass engine; please report it with the instruction".to_owned(),
+    };
+    if let Some(error) = error {
+        // SAFETY: a function of the header's type.
+        unsafe { error(user, message.as_ptr().cast(), message.len()) };
+    }
+    1
+}
+
+unsafe extern "C" fn target_id(name: Str) -> i32 {
+    guarded(-1, || {
+        // SAFETY: a string of the header's type.
+        let target = unsafe { name.get() }.and_then(|n| n.parse::<Target>().ok());
+        target.and_then(|t| Target::ALL.iter().position(|x| *x == t)).map_or(-1, |at| at as i32)
+    })
+}
+
+extern "C" fn target_name(target: u32) -> Str {
+    Target::ALL.get(target as usize).map_or(Str::new(""), |t| Str::new(t.name()))
+}
+
+extern "C" fn layout(target: u32, word: CWord) -> *const CLayout {
+    guarded(std::ptr::null(), || known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.layout(word.into()))))
+}
+
+extern "C" fn opaque(target: u32) -> *const CLayout {
+    guarded(std::ptr::null(), || known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.opaque)))
+}
+
+extern "C" fn is_guarded(layout: &CLayout, word: CWord) -> i32 {
+    guarded(0, || layout.layout.as_ref().is_some_and(|l| l.is_guarded(word.into())).into())
+}
+
+/// # Safety
+/// `out` has room for `cap` pins.
+unsafe fn write_pins(pins: impl Iterator<Item = Pin>, out: *mut u16, cap: u32) -> u32 {
+    let mut count = 0;
+    for pin in pins {
+        if count < cap {
+            // SAFETY: within `cap`.
+            unsafe { out.add(count as usize).write(pin.to_bits()) };
+        }
+        count += 1;
+    }
+    count
+}
+
+unsafe extern "C" fn operands(layout: &CLayout, word: CWord, out: *mut u16, cap: u32) -> u32 {
+    guarded(0, || {
+        let Some(l) = &layout.layout else { return 0 };
+        let word = word.into();
+        // SAFETY: the caller's buffer.
+        unsafe { write_pins(l.reads(word).chain(l.merges(word)), out, cap) }
+    })
+}
+
+unsafe extern "C" fn results(layout: &CLayout, word: CWord, out: *mut u16, cap: u32) -> u32 {
+    guarded(0, || {
+        let Some(l) = &layout.layout else { return 0 };
+        // SAFETY: the caller's buffer.
+        unsafe { write_pins(l.writes(word.into()), out, cap) }
+    })
+}
+
+/// Writes an instruction's text with marks, in as few pieces as a small buffer allows.
+struct Skeleton {
+    label: u32,
+    out: SinkFn,
+    user: *mut c_void,
+    buffer: [u8; 256],
+    len: usize,
+}
+
+impl Skeleton {
+    fn flush(&mut self) {
+        // SAFETY: a function of the header's type.
+        unsafe { (self.out)(self.user, self.buffer.as_ptr().cast(), self.len) };
+        self.len = 0;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if self.len + bytes.len() > self.buffer.len() {
+            self.flush();
+        }
+        if bytes.len() > self.buffer.len() {
+            // SAFETY: a function of the header's type.
+            unsafe { (self.out)(self.user, bytes.as_ptr().cast(), bytes.len()) };
+            return;
+        }
+        self.buffer[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}
+
+impl Sink for Skeleton {
+    type Error = std::convert::Infallible;
+
+    fn lit(&mut self, text: &str) -> Result<(), Self::Error> {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+
+    fn value(&mut self, operand: usize) -> Result<(), Self::Error> {
+        self.push(&[MARK, 0x40 | (operand & 0x3f) as u8, 0x40 | (operand >> 6 & 0x3f) as u8]);
+        Ok(())
+    }
+
+    fn label(&mut self, first: bool, offset: &str) -> Result<(), Self::Error> {
+        if self.label == u32::MAX - 1 {
+            return Ok(());
+        }
+        self.push(if first { b" " } else { b", " });
+        if self.label == u32::MAX {
+            self.push(b"rel(");
+            self.push(offset.as_bytes());
+        } else {
+            self.push(b"label(");
+            self.push(self.label.to_string().as_bytes());
+        }
+        self.push(b")");
+        Ok(())
+    }
+}
+
+extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out: SinkFn, user: *mut c_void) {
+    guarded((), || {
+        if let Some(l) = &layout.layout {
+            let mut sink = Skeleton { label, out, user, buffer: [0; 256], len: 0 };
+            let Ok(()) = walk(l, word.into(), &mut sink);
+            sink.flush();
+        }
+    });
+}
+
+unsafe extern "C" fn assemble(target: u32, _skeleton: Str, _word: *mut CWord, error: SinkFn, user: *mut c_void) -> i32 {
+    status(Some(error), user, || {
+        known(target).ok_or("the target's tables are not built in")?;
+        Err("the instruction has no `raw 0x<32 digits>`: that needs the assembler, which is not there yet".to_owned())
+    })
+}
+
+/// The instruction and the position of a field.
+fn field(layout: &CLayout, word: CWord, name: Str) -> Result<(Inst, usize), String> {
+    let inst = Inst { word: word.into(), form: FormId(layout.form) };
+    // SAFETY: a string of the header's type.
+    let name = unsafe { name.get() }.unwrap_or("?");
+    let form = layout.isa.form(inst.form).ok_or("the word is in no table")?;
+    let at = form.field(name).ok_or_else(|| {
+        let all: Vec<&str> = form.fields().iter().map(|f| f.name).collect();
+        format!("{} has no field `{name}`; it has {}", form.name(), all.join(", "))
+    })?;
+    Ok((inst, at))
+}
+
+unsafe extern "C" fn get_field(
+    layout: &CLayout,
+    word: CWord,
+    name: Str,
+    value: *mut i64,
+    error: Option<SinkFn>,
+    user: *mut c_void,
+) -> i32 {
+    status(error, user, || {
+        let (inst, at) = field(layout, word, name)?;
+        let form = layout.isa.form(inst.form).ok_or("the word is in no table")?;
+        // SAFETY: the caller's variable.
+        unsafe { value.write(form.fields()[at].get(inst.word)) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn set_field(
+    layout: &CLayout,
+    word: *mut CWord,
+    name: Str,
+    value: i64,
+    error: Option<SinkFn>,
+    user: *mut c_void,
+) -> i32 {
+    status(error, user, || {
+        // SAFETY: the caller's variable.
+        let (inst, at) = field(layout, unsafe { *word }, name)?;
+        let changed = layout.isa.set_field(inst, at, value).map_err(|e| e.to_string())?;
+        // SAFETY: the caller's variable.
+        unsafe { *word = changed.word.0.into() };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn edit_modifiers(
+    layout: &CLayout,
+    word: *mut CWord,
+    drop: Str,
+    add: Str,
+    error: Option<SinkFn>,
+    user: *mut c_void,
+) -> i32 {
+    status(error, user, || {
+        // SAFETY: strings of the header's type.
+        let (drop, add) = unsafe { (drop.get().unwrap_or(""), add.get().unwrap_or("")) };
+        let list = |text: &'static str| text.split('.').filter(|t| !t.is_empty()).collect::<Vec<_>>();
+        // SAFETY: the caller's variable.
+        let inst = Inst { word: unsafe { *word }.into(), form: FormId(layout.form) };
+        let changed = layout.isa.edit_modifiers(inst, &list(drop), &list(add)).map_err(|e| e.to_string())?;
+        // SAFETY: the caller's variable.
+        unsafe { *word = changed.word.0.into() };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn filler(target: u32, form: Str, word: *mut CWord) -> i32 {
+    status(None, std::ptr::null_mut(), || {
+        let isa = known(target).ok_or("the target's tables are not built in")?.isa;
+        // SAFETY: a string of the header's type.
+        let form = unsafe { form.get() }.and_then(|name| isa.form_by_name(name)).ok_or("no such form")?;
+        let inst = isa.filler(form).ok_or("no such form")?;
+        // SAFETY: the caller's variable.
+        unsafe { *word = inst.word.0.into() };
+        Ok(())
+    })
+}
+
+/// The table, `SassEngine`.
+#[repr(C)]
+pub struct Engine {
+    abi: u32,
+    size: u32,
+    target_id: unsafe extern "C" fn(Str) -> i32,
+    target_name: extern "C" fn(u32) -> Str,
+    layout: extern "C" fn(u32, CWord) -> *const CLayout,
+    opaque: extern "C" fn(u32) -> *const CLayout,
+    is_guarded: extern "C" fn(&CLayout, CWord) -> i32,
+    operands: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
+    results: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
+    skeleton: extern "C" fn(&CLayout, CWord, u32, SinkFn, *mut c_void),
+    assemble: unsafe extern "C" fn(u32, Str, *mut CWord, SinkFn, *mut c_void) -> i32,
+    get_field: unsafe extern "C" fn(&CLayout, CWord, Str, *mut i64, Option<SinkFn>, *mut c_void) -> i32,
+    set_field: unsafe extern "C" fn(&CLayout, *mut CWord, Str, i64, Option<SinkFn>, *mut c_void) -> i32,
+    edit_modifiers: unsafe extern "C" fn(&CLayout, *mut CWord, Str, Str, Option<SinkFn>, *mut c_void) -> i32,
+    filler: unsafe extern "C" fn(u32, Str, *mut CWord) -> i32,
+}
+
+static TABLE: Engine = Engine {
+    abi: ABI,
+    size: size_of::<Engine>() as u32,
+    target_id,
+    target_name,
+    layout,
+    opaque,
+    is_guarded,
+    operands,
+    results,
+    skeleton,
+    assemble,
+    get_field,
+    set_field,
+    edit_modifiers,
+    filler,
+};
+
+/// The table of functions that the dialect's `sassSetEngine` takes.
+#[unsafe(no_mangle)]
+pub extern "C" fn sassEngineTable() -> *const Engine {
+    &TABLE
+}

@@ -1,0 +1,261 @@
+//! Context, modules, text, bytecode, pipelines.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ir::{Kernel, Parts};
+use melior::Context;
+use melior::dialect::DialectRegistry;
+use melior::ir::operation::OperationLike;
+use melior::ir::{Location, Module as MeliorModule};
+use melior::pass::PassManager;
+use melior::utility::{parse_pass_pipeline, register_all_passes};
+use mlir_sys::{
+    MlirOperation, MlirStringRef, mlirDialectHandleInsertDialect, mlirModuleCreateParse, mlirOpPrintingFlagsAssumeVerified,
+    mlirOpPrintingFlagsCreate, mlirOpPrintingFlagsDestroy, mlirOperationPrintWithFlags, mlirOperationVerify,
+    mlirOperationWriteBytecode,
+};
+
+use crate::convert::{self, Arrays};
+use crate::ffi;
+
+/// What MLIR said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Where, as MLIR prints a location: `loc("file":line:column)`.
+    pub location: String,
+    /// The text.
+    pub message: String,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.location.as_str() {
+            "loc(unknown)" => f.write_str(&self.message),
+            location => write!(f, "{location}: {}", self.message),
+        }
+    }
+}
+
+/// Why something failed in MLIR.
+#[derive(Debug, thiserror::Error)]
+pub enum MlirError {
+    /// An operation failed; what MLIR said is in the message.
+    #[error("{what}: {}", join(.diagnostics))]
+    Failed {
+        /// What was tried.
+        what: String,
+        /// What MLIR said.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// The arrays that a module gave are no kernel.
+    #[error("{0}")]
+    Kernel(String),
+    /// The dialect and the engine are of different versions.
+    #[error("the sass dialect and the engine are of different versions; build both from the same source")]
+    Version,
+}
+
+fn join(diagnostics: &[Diagnostic]) -> String {
+    match diagnostics {
+        [] => "MLIR gave no reason".to_owned(),
+        all => all.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// A context with the sass dialect and the upstream dialects that passes meet.
+pub struct Bridge {
+    context: Context,
+    said: Arc<Mutex<Vec<Diagnostic>>>,
+}
+
+impl Bridge {
+    /// Makes a context. `threads`: whether MLIR may run function passes in parallel.
+    pub fn new(threads: bool) -> Result<Bridge, MlirError> {
+        let registry = DialectRegistry::new();
+        // SAFETY: the table is static; the registry is alive.
+        unsafe {
+            if ffi::sassSetEngine(engine::capi::sassEngineTable()) != 0 {
+                return Err(MlirError::Version);
+            }
+            mlirDialectHandleInsertDialect(ffi::mlirGetDialectHandle__sass__(), registry.to_raw());
+        }
+        static PASSES: std::sync::Once = std::sync::Once::new();
+        PASSES.call_once(|| {
+            register_all_passes();
+            // SAFETY: adds to MLIR's global registry, once.
+            unsafe { ffi::sassRegisterPasses() };
+        });
+        let context = Context::new_with_registry(&registry, threads);
+        context.load_all_available_dialects();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let sink = said.clone();
+        context.attach_diagnostic_handler(move |diagnostic| {
+            let entry =
+                Diagnostic { location: diagnostic.location().to_string(), message: diagnostic.to_string() };
+            lock(&sink).push(entry);
+            true
+        });
+        Ok(Bridge { context, said })
+    }
+
+    /// MLIR's context, for whoever builds ops of other dialects.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// What MLIR said since the last call: warnings and remarks of passes that succeeded.
+    pub fn take_diagnostics(&self) -> Vec<Diagnostic> {
+        std::mem::take(&mut lock(&self.said))
+    }
+
+    fn failed(&self, what: impl Into<String>) -> MlirError {
+        MlirError::Failed { what: what.into(), diagnostics: self.take_diagnostics() }
+    }
+
+    /// A module with one function for each kernel. Locations are kernel name and byte offset, if wanted.
+    pub fn module(&self, kernels: &[Kernel], locations: bool) -> Result<Module<'_>, MlirError> {
+        self.take_diagnostics();
+        let module = MeliorModule::new(Location::unknown(&self.context));
+        for kernel in kernels {
+            let arrays = Arrays::new(kernel)
+                .ok_or_else(|| MlirError::Kernel(format!("{}: no tables for {}", kernel.name, kernel.target)))?;
+            // SAFETY: the arrays live during the call.
+            let func = unsafe { ffi::sassKernelToFunc(module.to_raw(), &arrays.view(kernel), !locations) };
+            if func.ptr.is_null() {
+                return Err(self.failed(format!("{}: cannot make a function", kernel.name)));
+            }
+        }
+        Ok(Module { module, bridge: self })
+    }
+
+    /// Reads MLIR text or bytecode; everything is verified.
+    pub fn parse(&self, source: &[u8]) -> Result<Module<'_>, MlirError> {
+        self.take_diagnostics();
+        let text = MlirStringRef { data: source.as_ptr().cast(), length: source.len() };
+        // SAFETY: the source lives during the call.
+        let module = unsafe { MeliorModule::from_option_raw(mlirModuleCreateParse(self.context.to_raw(), text)) };
+        module.map(|module| Module { module, bridge: self }).ok_or_else(|| self.failed("cannot read the module"))
+    }
+
+    /// Loads a pass plugin (a shared library for this LLVM) so that pipelines can name its passes.
+    pub fn load_pass_plugin(&self, path: &str) -> Result<(), MlirError> {
+        unsafe extern "C" fn error(user: *mut c_void, data: *const std::ffi::c_char, size: usize) {
+            // SAFETY: `user` is the string below, the text is alive during the call.
+            unsafe {
+                let bytes = std::slice::from_raw_parts(data.cast::<u8>(), size);
+                (*user.cast::<String>()).push_str(&String::from_utf8_lossy(bytes));
+            }
+        }
+        let mut message = String::new();
+        let name = MlirStringRef { data: path.as_ptr().cast(), length: path.len() };
+        // SAFETY: both live during the call.
+        match unsafe { ffi::sassLoadPassPlugin(name, error, (&raw mut message).cast()) } {
+            true => Ok(()),
+            false => Err(MlirError::Kernel(format!("{path}: {message}"))),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// A module of the sass dialect.
+pub struct Module<'b> {
+    module: MeliorModule<'b>,
+    bridge: &'b Bridge,
+}
+
+impl<'b> Module<'b> {
+    /// MLIR's module.
+    pub fn as_melior(&self) -> &MeliorModule<'b> {
+        &self.module
+    }
+
+    fn raw(&self) -> MlirOperation {
+        self.module.as_operation().to_raw()
+    }
+
+    /// Checks everything that the dialect and MLIR know.
+    pub fn verify(&self) -> Result<(), MlirError> {
+        self.bridge.take_diagnostics();
+        // SAFETY: the operation is alive.
+        match unsafe { mlirOperationVerify(self.raw()) } {
+            true => Ok(()),
+            false => Err(self.bridge.failed("the module does not verify")),
+        }
+    }
+
+    /// The text of lit/GRAMMAR.md. The module has to verify.
+    pub fn to_text(&self) -> String {
+        let mut text = Vec::new();
+        // SAFETY: everything lives during the call.
+        unsafe {
+            let flags = mlirOpPrintingFlagsCreate();
+            mlirOpPrintingFlagsAssumeVerified(flags);
+            mlirOperationPrintWithFlags(self.raw(), flags, Some(append), (&raw mut text).cast());
+            mlirOpPrintingFlagsDestroy(flags);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// MLIR bytecode.
+    pub fn to_bytecode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        // SAFETY: everything lives during the call.
+        unsafe { mlirOperationWriteBytecode(self.raw(), Some(append), (&raw mut bytes).cast()) };
+        bytes
+    }
+
+    /// Runs a pass pipeline, such as `builtin.module(canonicalize,cse)`.
+    pub fn run(&mut self, pipeline: &str) -> Result<(), MlirError> {
+        self.bridge.take_diagnostics();
+        let manager = PassManager::new(&self.bridge.context);
+        parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
+            .map_err(|e| self.bridge.failed(format!("pipeline `{pipeline}`: {e}")))?;
+        manager.run(&mut self.module).map_err(|_| self.bridge.failed(format!("pipeline `{pipeline}` failed")))
+    }
+
+    /// The kernels of all functions, in order.
+    pub fn kernels(&self) -> Result<Vec<Kernel>, MlirError> {
+        self.bridge.take_diagnostics();
+        let mut functions: Vec<MlirOperation> = Vec::new();
+        unsafe extern "C" fn each(user: *mut c_void, func: MlirOperation) {
+            // SAFETY: `user` is the vector above.
+            unsafe { (*user.cast::<Vec<MlirOperation>>()).push(func) };
+        }
+        // SAFETY: everything lives during the call.
+        unsafe { ffi::sassForEachFunc(self.module.to_raw(), each, (&raw mut functions).cast()) };
+        functions.into_iter().map(|func| self.kernel(func)).collect()
+    }
+
+    fn kernel(&self, func: MlirOperation) -> Result<Kernel, MlirError> {
+        type Out = Option<Result<Kernel, String>>;
+        unsafe extern "C" fn out(user: *mut c_void, kernel: *const ffi::CKernel) {
+            let built = catch_unwind(AssertUnwindSafe(|| {
+                // SAFETY: the arrays live during the call.
+                let parts: Parts<'_> = unsafe { convert::parts(&*kernel) }?;
+                Kernel::from_parts(parts).map_err(|e| e.to_string())
+            }));
+            let built = built.unwrap_or_else(|_| Err("internal error while reading a function".to_owned()));
+            // SAFETY: `user` is the variable below.
+            unsafe { *user.cast::<Out>() = Some(built) };
+        }
+        let mut result: Out = None;
+        // SAFETY: everything lives during the call.
+        let ok = unsafe { ffi::sassFuncToKernel(func, out, (&raw mut result).cast()) };
+        match result {
+            Some(Ok(kernel)) if ok => Ok(kernel),
+            Some(Err(message)) => Err(MlirError::Kernel(message)),
+            _ => Err(self.bridge.failed("a function is no kernel")),
+        }
+    }
+}
+
+unsafe extern "C" fn append(text: MlirStringRef, user: *mut c_void) {
+    // SAFETY: `user` is a vector of bytes, the text is alive during the call.
+    unsafe { (*user.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(text.data.cast(), text.length)) };
+}

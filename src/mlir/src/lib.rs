@@ -1,0 +1,13 @@
+//! The bridge between kernels and MLIR: `ir::Kernel` to a module of the sass dialect and back, text, bytecode, pass pipelines.
+//!
+//! Everything is behind the feature `mlir`; without it the crate is empty.
+
+#[cfg(feature = "mlir")]
+mod bridge;
+#[cfg(feature = "mlir")]
+mod convert;
+#[cfg(feature = "mlir")]
+mod ffi;
+
+#[cfg(feature = "mlir")]
+pub use bridge::{Bridge, Diagnostic, MlirError, Module};
