@@ -107,6 +107,9 @@ public:
   uint32_t getControl() const { return uint32_t(data.word.hi >> 41) & 0x1fffff; }
   void setControl(uint32_t control);
 
+  /// What the engine knows of all instructions like this one.
+  const SassLayout *getLayout() const { return data.layout; }
+
 private:
   mlir::LogicalResult replace(SassWord word);
   mlir::Operation *op;

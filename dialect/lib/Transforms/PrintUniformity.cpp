@@ -3,6 +3,8 @@
 #include "Sass/Analysis/UniformityAnalysis.h"
 #include "Sass/Passes.h"
 
+#include "mlir/IR/AsmState.h"
+
 namespace sass {
 #define GEN_PASS_DEF_SASSPRINTUNIFORMITY
 #include "Sass/Passes.h.inc"

@@ -69,6 +69,19 @@ enum {
   SASS_EFFECT_UNKNOWN = 16     /* no row of semantics.tsv: anything may happen */
 };
 
+/* Memory spaces. Constant memory does not change while a kernel runs. */
+enum {
+  SASS_SPACE_NONE = 0,
+  SASS_SPACE_GENERIC = 1,
+  SASS_SPACE_GLOBAL = 2,
+  SASS_SPACE_SHARED = 3,
+  SASS_SPACE_LOCAL = 4,
+  SASS_SPACE_CONSTANT = 5,
+  SASS_SPACE_TEXTURE = 6,
+  SASS_SPACE_SURFACE = 7,
+  SASS_SPACE_ATTRIBUTE = 8
+};
+
 /* What all instructions of one form with the same modifiers share. Lives as long as the process; two instructions of the same
  * target, form and modifiers have the same address here. */
 typedef struct SassLayout {
@@ -80,7 +93,8 @@ typedef struct SassLayout {
   uint8_t hasGuard;   /* operand 0 is the guard */
   uint8_t hasLabel;   /* it names a place in the code */
   uint8_t isCall;     /* a call or a return: may have operands and results beyond those its word names */
-  uint8_t reserved[2];
+  uint8_t space;      /* SASS_SPACE_*: what memory the effects are on */
+  uint8_t reserved;
   SassWord registers; /* bits that name registers, or are reuse flags */
   SassWord semantic;  /* bits that decide what is computed */
   SassStr mnemonic;   /* "FFMA" */

@@ -9,7 +9,7 @@ use std::slice;
 use std::sync::{Arc, OnceLock, RwLock};
 
 use ir::{Flow, Layout, Pin, Sink, walk};
-use isa::semantics::{Effects, Terminator};
+use isa::semantics::{Effects, Space, Terminator};
 use isa::{FormId, Inst, Isa, Target, Word};
 
 /// The version of the table, `SASS_ENGINE_ABI`.
@@ -79,7 +79,8 @@ pub struct CLayout {
     has_guard: u8,
     has_label: u8,
     is_call: u8,
-    reserved: [u8; 2],
+    space: u8,
+    reserved: u8,
     registers: CWord,
     semantic: CWord,
     mnemonic: Str,
@@ -140,6 +141,20 @@ fn terminator(kind: Terminator) -> u8 {
     }
 }
 
+fn space(kind: Space) -> u8 {
+    match kind {
+        Space::None => 0,
+        Space::Generic => 1,
+        Space::Global => 2,
+        Space::Shared => 3,
+        Space::Local => 4,
+        Space::Constant => 5,
+        Space::Texture => 6,
+        Space::Surface => 7,
+        Space::Attribute => 8,
+    }
+}
+
 fn leak(text: &str) -> Str {
     Str::new(Box::leak(text.to_owned().into_boxed_str()))
 }
@@ -155,7 +170,8 @@ impl CLayout {
             has_guard: 0,
             has_label: 0,
             is_call: 0,
-            reserved: [0; 2],
+            space: 0,
+            reserved: 0,
             registers: 0u128.into(),
             semantic: u128::MAX.into(),
             mnemonic: Str::new(""),
@@ -175,6 +191,7 @@ impl CLayout {
             reads: layout.read_count() as u16,
             effects: effects(isa, inst),
             terminator: terminator(isa.semantics(inst).terminator),
+            space: space(isa.semantics(inst).space),
             has_guard: layout.has_guard().into(),
             has_label: layout.has_label.into(),
             is_call: matches!(layout.flow, Flow::Call | Flow::Return).into(),
@@ -425,6 +442,10 @@ unsafe extern "C" fn set_field(
     })
 }
 
+fn tokens(text: &str) -> Vec<&str> {
+    text.split('.').filter(|t| !t.is_empty()).collect()
+}
+
 unsafe extern "C" fn edit_modifiers(
     layout: &CLayout,
     word: *mut CWord,
@@ -436,10 +457,9 @@ unsafe extern "C" fn edit_modifiers(
     status(error, user, || {
         // SAFETY: strings of the header's type.
         let (drop, add) = unsafe { (drop.get().unwrap_or(""), add.get().unwrap_or("")) };
-        let list = |text: &'static str| text.split('.').filter(|t| !t.is_empty()).collect::<Vec<_>>();
         // SAFETY: the caller's variable.
         let inst = Inst { word: unsafe { *word }.into(), form: FormId(layout.form) };
-        let changed = layout.isa.edit_modifiers(inst, &list(drop), &list(add)).map_err(|e| e.to_string())?;
+        let changed = layout.isa.edit_modifiers(inst, &tokens(drop), &tokens(add)).map_err(|e| e.to_string())?;
         // SAFETY: the caller's variable.
         unsafe { *word = changed.word.0.into() };
         Ok(())
