@@ -29,12 +29,15 @@ mod dialect {
         println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
         let config = prefix.join("lib/cmake/mlir");
         if !config.join("MLIRConfig.cmake").is_file() {
-            stop(&format!("there is no MLIR in {} (variable MLIR_SYS_220_PREFIX)", prefix.display()));
+            stop(&format!(
+                "there is no MLIR in {} (variable MLIR_SYS_220_PREFIX)",
+                prefix.display()
+            ));
         }
         let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
         let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_else(|| stop("cargo has set no OUT_DIR")));
-        // A folder beside the profile's artefacts: `make build` goes on in it for sass-opt and the plugin.
-        let place = out.ancestors().nth(3).unwrap_or(&out).join("dialect");
+        // One folder for all profiles: the C++ is always optimised, and `make mlir` goes on in it for sass-opt and the plugin.
+        let place = out.ancestors().nth(4).unwrap_or(&out).join("dialect");
         let tool = |variable: &str, default: PathBuf| env::var_os(variable).map_or(default, PathBuf::from);
         let built = cmake::Config::new(root.join("dialect"))
             .generator("Ninja")
@@ -66,7 +69,10 @@ mod dialect {
             .collect();
         archives.sort();
         if archives.is_empty() {
-            stop(&format!("{} has no libMLIRCAPI*.a (package libmlir-22-dev)", lib.display()));
+            stop(&format!(
+                "{} has no libMLIRCAPI*.a (package libmlir-22-dev)",
+                lib.display()
+            ));
         }
         let script = out.join("libMLIR-C.so");
         if let Err(e) = fs::write(&script, format!("INPUT({})\n", archives.join(" "))) {

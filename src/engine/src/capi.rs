@@ -8,9 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use std::sync::{Arc, OnceLock, RwLock};
 
-use ir::{Flow, Layout, Pin, Sink, walk};
-use isa::semantics::{Effects, Space, Terminator};
-use isa::{FormId, Inst, Isa, Target, Word};
+use ir::{Flow, Layout, LayoutCache, Pin, Sink, walk};
+
+use isa::{Effects, FormId, Inst, Isa, Space, Target, Terminator, Word};
 
 /// The version of the table, `SASS_ENGINE_ABI`.
 const ABI: u32 = 1;
@@ -29,7 +29,10 @@ pub struct Str {
 
 impl Str {
     const fn new(text: &'static str) -> Str {
-        Str { data: text.as_ptr().cast(), size: text.len() }
+        Str {
+            data: text.as_ptr().cast(),
+            size: text.len(),
+        }
     }
 
     /// The text; `None` if it is no UTF-8.
@@ -61,7 +64,10 @@ impl From<CWord> for Word {
 
 impl From<u128> for CWord {
     fn from(bits: u128) -> CWord {
-        CWord { lo: bits as u64, hi: (bits >> 64) as u64 }
+        CWord {
+            lo: bits as u64,
+            hi: (bits >> 64) as u64,
+        }
     }
 }
 
@@ -122,7 +128,12 @@ fn effects(isa: &Isa, inst: Inst) -> u8 {
     if has(Effects::ATOMIC.union(Effects::FENCE).union(Effects::BARRIER)) {
         bits |= effect::READ | effect::WRITE;
     }
-    if semantics.convergence || has(Effects::FENCE.union(Effects::BARRIER).union(Effects::CONTROL).union(Effects::STATE)) {
+    if semantics.convergence
+        || has(Effects::FENCE
+            .union(Effects::BARRIER)
+            .union(Effects::CONTROL)
+            .union(Effects::STATE))
+    {
         bits |= effect::CONVERGENCE;
     }
     bits
@@ -184,7 +195,10 @@ impl CLayout {
     }
 
     fn new(target: u8, isa: &'static Isa, word: Word, layout: Arc<Layout>) -> CLayout {
-        let inst = Inst { word, form: layout.form };
+        let inst = Inst {
+            word,
+            form: layout.form,
+        };
         let form = isa.form(layout.form);
         CLayout {
             form: layout.form.0,
@@ -210,6 +224,7 @@ impl CLayout {
 /// What is known of one target: its layouts by the address of the shared `ir` layout, which each keeps alive.
 struct Known {
     isa: &'static Isa,
+    cache: LayoutCache,
     target: u8,
     opaque: &'static CLayout,
     layouts: RwLock<HashMap<usize, &'static CLayout>>,
@@ -217,22 +232,33 @@ struct Known {
 
 impl Known {
     fn layout(&self, word: Word) -> &'static CLayout {
-        let Some(layout) = ir::layout_of(self.isa, word) else { return self.opaque };
+        let Some(layout) = self.cache.get(word) else {
+            return self.opaque;
+        };
         let key = Arc::as_ptr(&layout) as usize;
         if let Some(found) = self.layouts.read().unwrap_or_else(|e| e.into_inner()).get(&key) {
             return found;
         }
         let mut layouts = self.layouts.write().unwrap_or_else(|e| e.into_inner());
-        layouts.entry(key).or_insert_with(|| Box::leak(Box::new(CLayout::new(self.target, self.isa, word, layout))))
+        layouts
+            .entry(key)
+            .or_insert_with(|| Box::leak(Box::new(CLayout::new(self.target, self.isa, word, layout))))
     }
 }
 
 fn known(target: u32) -> Option<&'static Known> {
     static ALL: [OnceLock<Option<Known>>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
     let make = || {
-        let isa = Isa::for_target(Target::ALL[target as usize]).ok()?;
+        let name = Target::ALL[target as usize];
+        let isa = Isa::for_target(name).ok()?;
         let opaque = Box::leak(Box::new(CLayout::opaque(target as u8, isa)));
-        Some(Known { isa, target: target as u8, opaque, layouts: RwLock::default() })
+        Some(Known {
+            isa,
+            cache: LayoutCache::new(isa, name),
+            target: target as u8,
+            opaque,
+            layouts: RwLock::default(),
+        })
     };
     ALL.get(target as usize)?.get_or_init(make).as_ref()
 }
@@ -241,6 +267,13 @@ fn known(target: u32) -> Option<&'static Known> {
 pub fn layout_of(target: Target, word: Word) -> Option<*const CLayout> {
     let at = Target::ALL.iter().position(|t| *t == target)?;
     Some(std::ptr::from_ref(known(at as u32)?.layout(word)))
+}
+
+impl CLayout {
+    /// The layout that it stands for; `None` for opaque words.
+    pub fn layout(&self) -> Option<&Arc<Layout>> {
+        self.layout.as_ref()
+    }
 }
 
 /// Runs `body`; a panic becomes `otherwise`.
@@ -266,24 +299,34 @@ unsafe extern "C" fn target_id(name: Str) -> i32 {
     guarded(-1, || {
         // SAFETY: a string of the header's type.
         let target = unsafe { name.get() }.and_then(|n| n.parse::<Target>().ok());
-        target.and_then(|t| Target::ALL.iter().position(|x| *x == t)).map_or(-1, |at| at as i32)
+        target
+            .and_then(|t| Target::ALL.iter().position(|x| *x == t))
+            .map_or(-1, |at| at as i32)
     })
 }
 
 extern "C" fn target_name(target: u32) -> Str {
-    Target::ALL.get(target as usize).map_or(Str::new(""), |t| Str::new(t.name()))
+    Target::ALL
+        .get(target as usize)
+        .map_or(Str::new(""), |t| Str::new(t.name()))
 }
 
 extern "C" fn layout(target: u32, word: CWord) -> *const CLayout {
-    guarded(std::ptr::null(), || known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.layout(word.into()))))
+    guarded(std::ptr::null(), || {
+        known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.layout(word.into())))
+    })
 }
 
 extern "C" fn opaque(target: u32) -> *const CLayout {
-    guarded(std::ptr::null(), || known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.opaque)))
+    guarded(std::ptr::null(), || {
+        known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.opaque))
+    })
 }
 
 extern "C" fn is_guarded(layout: &CLayout, word: CWord) -> i32 {
-    guarded(0, || layout.layout.as_ref().is_some_and(|l| l.is_guarded(word.into())).into())
+    guarded(0, || {
+        layout.layout.as_ref().is_some_and(|l| l.is_guarded(word.into())).into()
+    })
 }
 
 /// # Safety
@@ -380,7 +423,13 @@ impl Sink for Skeleton {
 extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out: SinkFn, user: *mut c_void) {
     guarded((), || {
         if let Some(l) = &layout.layout {
-            let mut sink = Skeleton { label, out, user, buffer: [0; 256], len: 0 };
+            let mut sink = Skeleton {
+                label,
+                out,
+                user,
+                buffer: [0; 256],
+                len: 0,
+            };
             let Ok(()) = walk(l, word.into(), &mut sink);
             sink.flush();
         }
@@ -396,7 +445,10 @@ unsafe extern "C" fn assemble(target: u32, _skeleton: Str, _word: *mut CWord, er
 
 /// The instruction and the position of a field.
 fn field(layout: &CLayout, word: CWord, name: Str) -> Result<(Inst, usize), String> {
-    let inst = Inst { word: word.into(), form: FormId(layout.form) };
+    let inst = Inst {
+        word: word.into(),
+        form: FormId(layout.form),
+    };
     // SAFETY: a string of the header's type.
     let name = unsafe { name.get() }.unwrap_or("?");
     let form = layout.isa.form(inst.form).ok_or("the word is in no table")?;
@@ -458,8 +510,14 @@ unsafe extern "C" fn edit_modifiers(
         // SAFETY: strings of the header's type.
         let (drop, add) = unsafe { (drop.get().unwrap_or(""), add.get().unwrap_or("")) };
         // SAFETY: the caller's variable.
-        let inst = Inst { word: unsafe { *word }.into(), form: FormId(layout.form) };
-        let changed = layout.isa.edit_modifiers(inst, &tokens(drop), &tokens(add)).map_err(|e| e.to_string())?;
+        let inst = Inst {
+            word: unsafe { *word }.into(),
+            form: FormId(layout.form),
+        };
+        let changed = layout
+            .isa
+            .edit_modifiers(inst, &tokens(drop), &tokens(add))
+            .map_err(|e| e.to_string())?;
         // SAFETY: the caller's variable.
         unsafe { *word = changed.word.0.into() };
         Ok(())
@@ -470,7 +528,9 @@ unsafe extern "C" fn filler(target: u32, form: Str, word: *mut CWord) -> i32 {
     status(None, std::ptr::null_mut(), || {
         let isa = known(target).ok_or("the target's tables are not built in")?.isa;
         // SAFETY: a string of the header's type.
-        let form = unsafe { form.get() }.and_then(|name| isa.form_by_name(name)).ok_or("no such form")?;
+        let form = unsafe { form.get() }
+            .and_then(|name| isa.form_by_name(name))
+            .ok_or("no such form")?;
         let inst = isa.filler(form).ok_or("no such form")?;
         // SAFETY: the caller's variable.
         unsafe { *word = inst.word.0.into() };

@@ -7,6 +7,7 @@
 //! that an edit names ([`mask`]); whatever goes wrong leaves that kernel as it was, with the reason in the report.
 
 mod allowed;
+pub mod capi;
 pub mod config;
 mod error;
 pub mod mask;

@@ -235,6 +235,16 @@ impl Layout {
         self.slots.first().is_some_and(|s| s.operand == OperandIx::Guard)
     }
 
+    /// Number of operands that the word names as read, the guard included.
+    pub fn read_count(&self) -> usize {
+        self.read_count as usize
+    }
+
+    /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
+    pub fn operand_types(&self) -> &str {
+        &self.operand_types
+    }
+
     /// The guard is negated.
     pub fn guard_negated(&self, word: Word) -> bool {
         word.0 & GUARD_NEGATED != 0
@@ -256,7 +266,7 @@ impl Layout {
     }
 
     /// The previous values that a guarded instruction merges with: the registers that it writes without reading them.
-    pub(crate) fn each_merge(&self, word: Word, mut f: impl FnMut(Pin)) {
+    pub fn each_merge(&self, word: Word, mut f: impl FnMut(Pin)) {
         if self.is_guarded(word) {
             for slot in self.slots.iter().filter(|s| s.dir == Dir::Write) {
                 slot.each_pin(word, |pin| {
@@ -269,7 +279,7 @@ impl Layout {
     }
 
     /// The registers that it writes, in result order.
-    pub(crate) fn each_write(&self, word: Word, mut f: impl FnMut(Pin)) {
+    pub fn each_write(&self, word: Word, mut f: impl FnMut(Pin)) {
         for slot in self.slots.iter().filter(|s| s.writes()) {
             slot.each_pin(word, |pin| {
                 if !pin.is_zero() {
@@ -280,26 +290,26 @@ impl Layout {
     }
 
     /// The registers that its slots read, in operand order.
-    pub(crate) fn each_read(&self, word: Word, mut f: impl FnMut(Pin)) {
+    pub fn each_read(&self, word: Word, mut f: impl FnMut(Pin)) {
         for slot in self.slots.iter().filter(|s| s.reads()) {
             slot.each_pin(word, &mut f);
         }
     }
 
     /// How many previous values it merges with.
-    pub(crate) fn merge_count(&self, word: Word) -> usize {
+    pub fn merge_count(&self, word: Word) -> usize {
         let mut count = 0;
         self.each_merge(word, |_| count += 1);
         count
     }
 
     /// Operands that the word names: what the slots read, and merges.
-    pub(crate) fn own_operands(&self, word: Word) -> usize {
+    pub fn own_operands(&self, word: Word) -> usize {
         self.read_count as usize + self.merge_count(word)
     }
 
     /// How many registers it writes.
-    pub(crate) fn write_count(&self, word: Word) -> usize {
+    pub fn write_count(&self, word: Word) -> usize {
         let mut count = 0;
         self.each_write(word, |_| count += 1);
         count
@@ -403,13 +413,7 @@ impl Layouts {
         if inst.form == FormId::OPAQUE {
             return NONE;
         }
-        let mask = self
-            .shared
-            .key_masks
-            .get(inst.form.0 as usize)
-            .copied()
-            .unwrap_or(u128::MAX);
-        let key = (inst.form.0, word.0 & mask);
+        let key = self.shared.key(inst);
         if let Some(&at) = self.known.get(&key) {
             return at;
         }
@@ -423,14 +427,54 @@ impl Layouts {
     }
 
     fn share(&self, key: Key, inst: Inst) -> Option<Arc<Layout>> {
-        if let Some(layout) = self.shared.layouts.read().unwrap_or_else(|e| e.into_inner()).get(&key) {
+        self.shared.get(self.isa, self.target, key, inst)
+    }
+}
+
+impl Shared {
+    fn get(&self, isa: &'static Isa, target: Target, key: Key, inst: Inst) -> Option<Arc<Layout>> {
+        if let Some(layout) = self.layouts.read().unwrap_or_else(|e| e.into_inner()).get(&key) {
             return layout.clone();
         }
-        let layout = describe(self.isa, self.target, inst).map(Arc::new);
-        let mut layouts = self.shared.layouts.write().unwrap_or_else(|e| e.into_inner());
+        let layout = describe(isa, target, inst).map(Arc::new);
+        let mut layouts = self.layouts.write().unwrap_or_else(|e| e.into_inner());
         if layouts.len() < SHARED_LIMIT {
-            layouts.insert(key, layout.clone());
+            return layouts.entry(key).or_insert(layout).clone();
         }
         layout
+    }
+
+    fn key(&self, inst: Inst) -> Key {
+        let mask = self.key_masks.get(inst.form.0 as usize).copied().unwrap_or(u128::MAX);
+        (inst.form.0, inst.word.0 & mask)
+    }
+}
+
+/// The layouts of a target, one word at a time, for callers without a kernel.
+#[derive(Clone, Copy)]
+pub struct LayoutCache {
+    isa: &'static Isa,
+    target: Target,
+    shared: &'static Shared,
+}
+
+impl LayoutCache {
+    /// The layouts of `target`, whose tables `isa` has.
+    pub fn new(isa: &'static Isa, target: Target) -> LayoutCache {
+        LayoutCache {
+            isa,
+            target,
+            shared: shared(isa, target),
+        }
+    }
+
+    /// The layout of a word; `None` for an opaque one. Two words of the same form and modifiers share it (up to a number of layouts that no
+    /// real code reaches).
+    pub fn get(&self, word: Word) -> Option<Arc<Layout>> {
+        let inst = self.isa.decode(word);
+        if inst.form == FormId::OPAQUE {
+            return None;
+        }
+        self.shared.get(self.isa, self.target, self.shared.key(inst), inst)
     }
 }

@@ -98,6 +98,16 @@ impl Pin {
         Pin(index as u16)
     }
 
+    /// Bits 7:0 the number, 10:8 the file, 11 set for the constant register.
+    pub fn to_bits(self) -> u16 {
+        self.0
+    }
+
+    /// The inverse of [`Pin::to_bits`]; `None` for bits that mean no register.
+    pub fn from_bits(bits: u16) -> Option<Pin> {
+        (bits >> 12 == 0 && usize::from(bits >> 8 & 7) < FILES.len()).then_some(Pin(bits))
+    }
+
     /// Reads `R4`, `UR63`, `PT`, ...
     pub fn parse(text: &str) -> Option<Pin> {
         let digits = text.find(|c: char| c.is_ascii_digit());

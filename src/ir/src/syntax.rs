@@ -5,7 +5,8 @@ use isa::Word;
 use crate::layout::{Imm, Layout, Seg};
 
 /// Where the walk goes: out to a string, or against one.
-pub(crate) trait Sink {
+pub trait Sink {
+    /// What stops the walk.
     type Error;
 
     /// Fixed text.
@@ -22,7 +23,7 @@ pub(crate) trait Sink {
 }
 
 /// Name, guard, operands, merged values, hidden operands.
-pub(crate) fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S::Error> {
+pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S::Error> {
     for seg in &layout.segs {
         match *seg {
             Seg::Lit(start, end) => sink.pool(&layout.literals, start as usize, end as usize)?,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ir::{Kernel, Parts};
+use ir::Kernel;
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::operation::OperationLike;
@@ -13,9 +13,9 @@ use melior::ir::{Location, Module as MeliorModule};
 use melior::pass::PassManager;
 use melior::utility::{parse_pass_pipeline, register_all_passes};
 use mlir_sys::{
-    MlirOperation, MlirStringRef, mlirDialectHandleInsertDialect, mlirModuleCreateParse, mlirOpPrintingFlagsAssumeVerified,
-    mlirOpPrintingFlagsCreate, mlirOpPrintingFlagsDestroy, mlirOperationPrintWithFlags, mlirOperationVerify,
-    mlirOperationWriteBytecode,
+    MlirOperation, MlirStringRef, mlirDialectHandleInsertDialect, mlirModuleCreateParse,
+    mlirOpPrintingFlagsAssumeVerified, mlirOpPrintingFlagsCreate, mlirOpPrintingFlagsDestroy,
+    mlirOperationPrintWithFlags, mlirOperationVerify, mlirOperationWriteBytecode,
 };
 
 use crate::convert::{self, Arrays};
@@ -93,8 +93,10 @@ impl Bridge {
         let said = Arc::new(Mutex::new(Vec::new()));
         let sink = said.clone();
         context.attach_diagnostic_handler(move |diagnostic| {
-            let entry =
-                Diagnostic { location: diagnostic.location().to_string(), message: diagnostic.to_string() };
+            let entry = Diagnostic {
+                location: diagnostic.location().to_string(),
+                message: diagnostic.to_string(),
+            };
             lock(&sink).push(entry);
             true
         });
@@ -112,7 +114,10 @@ impl Bridge {
     }
 
     fn failed(&self, what: impl Into<String>) -> MlirError {
-        MlirError::Failed { what: what.into(), diagnostics: self.take_diagnostics() }
+        MlirError::Failed {
+            what: what.into(),
+            diagnostics: self.take_diagnostics(),
+        }
     }
 
     /// A module with one function for each kernel. Locations are kernel name and byte offset, if wanted.
@@ -134,10 +139,15 @@ impl Bridge {
     /// Reads MLIR text or bytecode; everything is verified.
     pub fn parse(&self, source: &[u8]) -> Result<Module<'_>, MlirError> {
         self.take_diagnostics();
-        let text = MlirStringRef { data: source.as_ptr().cast(), length: source.len() };
+        let text = MlirStringRef {
+            data: source.as_ptr().cast(),
+            length: source.len(),
+        };
         // SAFETY: the source lives during the call.
         let module = unsafe { MeliorModule::from_option_raw(mlirModuleCreateParse(self.context.to_raw(), text)) };
-        module.map(|module| Module { module, bridge: self }).ok_or_else(|| self.failed("cannot read the module"))
+        module
+            .map(|module| Module { module, bridge: self })
+            .ok_or_else(|| self.failed("cannot read the module"))
     }
 
     /// Loads a pass plugin (a shared library for this LLVM) so that pipelines can name its passes.
@@ -150,7 +160,10 @@ impl Bridge {
             }
         }
         let mut message = String::new();
-        let name = MlirStringRef { data: path.as_ptr().cast(), length: path.len() };
+        let name = MlirStringRef {
+            data: path.as_ptr().cast(),
+            length: path.len(),
+        };
         // SAFETY: both live during the call.
         match unsafe { ffi::sassLoadPassPlugin(name, error, (&raw mut message).cast()) } {
             true => Ok(()),
@@ -216,7 +229,9 @@ impl<'b> Module<'b> {
         let manager = PassManager::new(&self.bridge.context);
         parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
             .map_err(|e| self.bridge.failed(format!("pipeline `{pipeline}`: {e}")))?;
-        manager.run(&mut self.module).map_err(|_| self.bridge.failed(format!("pipeline `{pipeline}` failed")))
+        manager
+            .run(&mut self.module)
+            .map_err(|_| self.bridge.failed(format!("pipeline `{pipeline}` failed")))
     }
 
     /// The kernels of all functions, in order.
@@ -235,11 +250,8 @@ impl<'b> Module<'b> {
     fn kernel(&self, func: MlirOperation) -> Result<Kernel, MlirError> {
         type Out = Option<Result<Kernel, String>>;
         unsafe extern "C" fn out(user: *mut c_void, kernel: *const ffi::CKernel) {
-            let built = catch_unwind(AssertUnwindSafe(|| {
-                // SAFETY: the arrays live during the call.
-                let parts: Parts<'_> = unsafe { convert::parts(&*kernel) }?;
-                Kernel::from_parts(parts).map_err(|e| e.to_string())
-            }));
+            // SAFETY: the arrays live during the call.
+            let built = catch_unwind(AssertUnwindSafe(|| unsafe { convert::kernel(&*kernel) }));
             let built = built.unwrap_or_else(|_| Err("internal error while reading a function".to_owned()));
             // SAFETY: `user` is the variable below.
             unsafe { *user.cast::<Out>() = Some(built) };

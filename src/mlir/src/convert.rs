@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use engine::capi::{self, CLayout};
-use ir::{Kernel, Layout, OpKind, Parts};
-use isa::{RegFile, Target, Word};
+use ir::{Kernel, Layout, OpKind, Parts, Pin, ValueId};
+use isa::{Target, Word};
 
 use crate::ffi::{CEdge, CKernel, CWord, Str};
 
@@ -20,14 +20,17 @@ pub(crate) struct Arrays {
 }
 
 fn word(w: &Word) -> CWord {
-    CWord { lo: w.0 as u64, hi: (w.0 >> 64) as u64 }
+    CWord {
+        lo: w.0 as u64,
+        hi: (w.0 >> 64) as u64,
+    }
 }
 
 impl Arrays {
     /// `None` if the tables of the kernel's target are not built in.
     pub fn new(kernel: &Kernel) -> Option<Arrays> {
         let parts = kernel.parts();
-        let mut layouts = vec![std::ptr::null(); parts.layouts.len()];
+        let mut layouts: Vec<*const CLayout> = vec![std::ptr::null(); parts.layouts.len()];
         for (op, &layout) in parts.op_layout.iter().enumerate() {
             if let Some(slot) = layouts.get_mut(layout as usize).filter(|l| l.is_null()) {
                 *slot = capi::layout_of(parts.target, parts.words[op])?;
@@ -80,5 +83,99 @@ impl Arrays {
             edge_args: parts.edge_args.as_ptr().cast(),
             layouts: self.layouts.as_ptr(),
         }
+    }
+}
+
+/// A slice from a pointer and a count; empty arrays may have any pointer.
+///
+/// # Safety
+/// `data` points to `count` elements that live for `'a`.
+unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
+    match count {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::slice::from_raw_parts(data, count) },
+    }
+}
+
+/// The text of a string; an error if it is no UTF-8.
+///
+/// # Safety
+/// As for [`slice`].
+unsafe fn text<'a>(s: Str) -> Result<&'a str, String> {
+    // SAFETY: the caller's promise.
+    std::str::from_utf8(unsafe { slice(s.data, s.size) }).map_err(|e| e.to_string())
+}
+
+/// The kernel of arrays that C hands out.
+///
+/// # Safety
+/// All arrays have the sizes that `SassKernel` says, and live during the call.
+pub(crate) unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
+    let (ops, blocks) = (c.op_count as usize, c.block_count as usize);
+    // SAFETY: the caller's promise, for every array below.
+    unsafe {
+        let last = |starts: &[u32]| starts.last().copied().unwrap_or(0) as usize;
+        let operand_start = slice(c.operand_start, ops + 1);
+        let result_start = slice(c.result_start, ops + 1);
+        let arg_start = slice(c.arg_start, blocks + 1);
+        let edge_start = slice(c.edge_start, blocks + 1);
+        let target: Target = text(c.sm)?.parse().map_err(|e| format!("{e}"))?;
+        let pins = slice(c.pins, last(result_start) + last(arg_start));
+        let pins: Vec<Pin> = pins
+            .iter()
+            .map(|&bits| Pin::from_bits(bits).ok_or("a value without a register"))
+            .collect::<Result<_, _>>()?;
+        let word = |w: &CWord| Word(u128::from(w.hi) << 64 | u128::from(w.lo));
+        let kinds = slice(c.kinds, ops).iter().zip(result_start).map(|(kind, &result)| {
+            Ok(match kind {
+                0 => OpKind::Inst,
+                1 => OpKind::Opaque,
+                2 => OpKind::Constant(pins.get(result as usize).ok_or("a constant without a register")?.file()),
+                3 => OpKind::LiveIn,
+                4 => OpKind::Label,
+                5 => OpKind::Entry,
+                6 => OpKind::Fall,
+                7 => OpKind::End,
+                _ => return Err("an operation of an unknown kind"),
+            })
+        });
+        let kinds: Vec<OpKind> = kinds.collect::<Result<_, _>>()?;
+        let layouts: Vec<Arc<Layout>> = slice(c.layouts, c.layout_count as usize)
+            .iter()
+            .map(|&l| (*l).layout().cloned().ok_or("an instruction without a layout"))
+            .collect::<Result<_, _>>()?;
+        let edges: Vec<(u32, u32)> = slice(c.edges, last(edge_start))
+            .iter()
+            .map(|e| (e.to, e.args))
+            .collect();
+        let arg_count = |to: u32| {
+            arg_start
+                .get(to as usize + 1)
+                .map_or(0, |end| end - arg_start[to as usize])
+        };
+        let edge_arg_count = edges.last().map_or(0, |&(to, first)| first + arg_count(to)) as usize;
+        let words: Vec<Word> = slice(c.words, ops).iter().map(word).collect();
+        let tail: Vec<Word> = slice(c.tail, c.tail_count as usize).iter().map(word).collect();
+        Kernel::from_parts(Parts {
+            name: text(c.name)?,
+            target,
+            tail: &tail,
+            kinds: &kinds,
+            words: &words,
+            op_layout: slice(c.layout, ops),
+            labels: slice(c.labels, ops),
+            operand_start,
+            operands: slice(c.operands.cast::<ValueId>(), last(operand_start)),
+            result_start,
+            pins: &pins,
+            block_start: slice(c.block_start, blocks + 1),
+            arg_start,
+            edge_start,
+            edges,
+            edge_args: slice(c.edge_args.cast::<ValueId>(), edge_arg_count),
+            layouts,
+        })
+        .map_err(|e| e.to_string())
     }
 }

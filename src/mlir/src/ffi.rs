@@ -15,7 +15,10 @@ pub struct Str {
 
 impl Str {
     pub fn new(text: &str) -> Str {
-        Str { data: text.as_ptr(), size: text.len() }
+        Str {
+            data: text.as_ptr(),
+            size: text.len(),
+        }
     }
 }
 
