@@ -1,6 +1,6 @@
 # Every job of the project. `make run` and `make test` are all that a fresh Debian or Ubuntu machine with Rust needs.
 
-.PHONY: help run test build lint bench fuzz measure oracles check-corpus check-aarch64 check-full deps clean
+.PHONY: mlir check-mlir help run test build lint bench fuzz measure oracles check-corpus check-aarch64 check-full deps clean
 
 ORACLES ?= $(CURDIR)/.oracles/tools
 CORPUS  ?= $(CURDIR)/.oracles/corpus
@@ -17,6 +17,8 @@ help:
 	@echo "make check-aarch64 cross-build for the Jetson's processor and run it under emulation"
 	@echo "make check-full    all of the above"
 	@echo "make bench         throughput, next to nvdisasm where make oracles brought it"
+	@echo "make mlir          sass-opt and libSassDialectPlugin.so in target/release (needs LLVM 22)"
+	@echo "make check-mlir    tests of the MLIR dialect and its bridge"
 	@echo "make fuzz          coverage-guided fuzzing, a minute a target"
 	@echo "make measure       size, time and peak memory of the release build for one target"
 
@@ -64,3 +66,18 @@ fuzz: deps
 
 clean:
 	cargo clean
+
+# The MLIR dialect. The C++ is built by src/mlir's build script; this goes on in the same folder.
+DIALECT := target/dialect/build
+
+mlir: deps
+	cargo build --release --package sass2mlir-mlir --features mlir
+	cargo rustc --release --package sass2mlir-engine --crate-type staticlib
+	cmake -S dialect -B $(DIALECT) -DSASS_ENGINE_LIB="$(CURDIR)/target/release/libsass2mlir_engine.a"
+	cmake --build $(DIALECT) --target sass-opt SassDialectPlugin
+	cp $(DIALECT)/sass-opt $(DIALECT)/libSassDialectPlugin.so target/release/
+
+check-mlir: mlir build
+	cargo test --release --package sass2mlir-mlir --features mlir
+	SASS_TOOLS="$(CURDIR)/target/release" SASS_PROGRAM_DIR="$(CURDIR)/target/release" SASS_LIT_OUT="$(CURDIR)/target/lit" \
+	  $${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}/bin/lit -sv lit

@@ -136,3 +136,52 @@ fn diagnostics_are_errors_with_their_place() {
     let text = error.to_string();
     assert!(text.contains(":2:") && text.contains("sm_1"), "{text}");
 }
+
+/// A kernel for sm_87 of these words.
+fn planted(words: &[u128]) -> Kernel {
+    let target = isa::Target::Sm87;
+    let mut code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    code.extend(0x000f_ea00_0380_0000_0000_0000_0000_794d_u128.to_le_bytes()); // EXIT
+    ir::lift(Isa::for_target(target).unwrap(), &Source::new("planted", target, &code)).unwrap()
+}
+
+/// How often `name` is there after upstream cleanup.
+fn after_cse(words: &[u128], name: &str) -> usize {
+    let bridge = Bridge::new(false).unwrap();
+    let mut module = bridge.module(&[planted(words)], false).unwrap();
+    let before = module.to_text();
+    assert_eq!(before.matches(name).count(), 2, "{before}");
+    module.run("builtin.module(canonicalize,cse)").unwrap();
+    module.verify().unwrap();
+    module.to_text().matches(name).count()
+}
+
+#[test]
+fn a_duplicate_with_other_registers_and_stalls_is_merged() {
+    let words = [
+        0x000f_e200_0000_0000_8000_0003_0405_7221, // FADD R5, R4, -R3
+        0x000f_c800_0000_0000_8000_0003_0406_7221, // FADD R6, R4, -R3, another stall
+        0x000f_c600_0040_0000_0000_0006_0504_7220, // FMUL R4, R5, R6
+        0x000f_e200_0c10_1924_0000_0004_1000_7986, // STG [R16.64], R4
+    ];
+    assert_eq!(after_cse(&words, "sass.FADD_"), 1);
+}
+
+#[test]
+fn other_operands_or_modifiers_are_no_duplicate() {
+    let words = [
+        0x000f_e200_0000_0000_8000_0003_0405_7221, // FADD R5, R4, -R3
+        0x000f_e200_0000_0000_0000_0003_0406_7221, // FADD R6, R4, R3
+        0x000f_c600_0040_0000_0000_0006_0504_7220, // FMUL R4, R5, R6
+        0x000f_e200_0c10_1924_0000_0004_1000_7986, // STG [R16.64], R4
+    ];
+    assert_eq!(after_cse(&words, "sass.FADD_"), 2);
+}
+
+#[test]
+fn what_depends_on_the_active_lanes_or_the_clock_is_not_merged() {
+    let shfl = 0x001e_2400_000e_0000_0e00_1f00_0900_7f89; // SHFL.BFLY
+    assert_eq!(after_cse(&[shfl, shfl], "sass.SHFL_"), 2);
+    let clock = 0x001f_e400_0000_5200_0000_0000_0005_7805; // CS2R.32 R5, SR_GLOBALTIMERLO
+    assert_eq!(after_cse(&[clock, clock], "sass.CS2R_"), 2);
+}

@@ -1,0 +1,94 @@
+// RUN: sass-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{unknown target "sm_1"}}
+sass.func "target" attributes {sm = "sm_1"} {
+  sass.end
+}
+
+// -----
+
+sass.func "modifier" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  %r = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R4"}
+  // expected-error @+1 {{the instruction disagrees with its word, which is `FADD_0x221 guard(%_)%_,-%_`}}
+  %0 = sass.FADD_0x221.FTZ guard(%PT) %r, -%r raw 0x000fe200000000008000000404057221 : (!sass.reg, !sass.reg) -> (!sass.reg)
+  sass.end
+}
+
+// -----
+
+sass.func "immediate" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{the instruction disagrees with its word}}
+  %0 = sass.MOV_0x802 guard(%PT) 0x00000003, 0xf raw 0x000fe20000000f000000000100027802 : (!sass.imm, !sass.imm) -> (!sass.reg)
+  sass.end
+}
+
+// -----
+
+sass.func "values" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{the types disagree with the instruction's word}}
+  %0 = sass.MOV_0x802 guard(%PT) 0x00000001, 0xf raw 0x000fe20000000f000000000100027802 : (!sass.imm, !sass.imm) -> (!sass.ureg)
+  sass.end
+}
+
+// -----
+
+sass.func "assembler" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{has no `raw 0x<32 digits>`}}
+  %0 = sass.MOV_0x802 guard(%PT) 0x00000001, 0xf : (!sass.imm, !sass.imm) -> (!sass.reg)
+  sass.end
+}
+
+// -----
+
+sass.func "pins" attributes {sm = "sm_87"} {
+  %0 = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R4"}
+  // expected-error @+1 {{is the second one with sass.pin = "R4"}}
+  %1 = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R4"}
+  sass.end
+}
+
+// -----
+
+sass.func "generic" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  // expected-error @+1 {{has a word of MOV}}
+  %0 = "sass.FADD"(%PT) <{inst = {sm = "sm_87", word = 0x000fe20000000f000000000100027802 : i128}}> : (!sass.pred) -> !sass.reg
+  sass.end
+}
+
+// -----
+
+sass.func "other_target" attributes {sm = "sm_80"} {
+  %PT = sass.pt
+  // expected-error @+1 {{is an instruction of sm_87 in a function of sm_80}}
+  %0 = "sass.MOV"(%PT) <{inst = {sm = "sm_87", word = 0x000fe20000000f000000000100027802 : i128}}> : (!sass.pred) -> !sass.reg
+  sass.end
+}
+
+// -----
+
+sass.func "results" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  // expected-error @+1 {{but its word says}}
+  %0:2 = "sass.MOV"(%PT) <{inst = {sm = "sm_87", word = 0x000fe20000000f000000000100027802 : i128}}> : (!sass.pred) -> (!sass.reg, !sass.reg)
+  sass.end
+}
+
+// -----
+
+// expected-error @+1 {{expected attributes {sm = "sm_.."}}}
+sass.func "no_sm" {
+  sass.end
+}
