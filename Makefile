@@ -74,8 +74,8 @@ mlir: deps
 	cargo build --release --package sass2mlir-mlir --features mlir
 	cargo rustc --release --package sass2mlir-engine --crate-type staticlib
 	cmake -S dialect -B $(DIALECT) -DSASS_ENGINE_LIB="$(CURDIR)/target/release/libsass2mlir_engine.a"
-	cmake --build $(DIALECT) --target sass-opt SassDialectPlugin
-	cp $(DIALECT)/sass-opt $(DIALECT)/libSassDialectPlugin.so target/release/
+	cmake --build $(DIALECT) --target sass-opt SassDialectPlugin SassDropFtz
+	cp $(DIALECT)/sass-opt $(DIALECT)/libSassDialectPlugin.so $(DIALECT)/SassDropFtz.so target/release/
 
 check-mlir: mlir build
 	cargo test --release --package sass2mlir-mlir --features mlir

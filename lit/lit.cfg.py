@@ -14,6 +14,7 @@ tools = os.environ["SASS_TOOLS"]
 config.environment["PATH"] = os.pathsep.join([os.path.join(llvm, "bin"), tools, os.environ["SASS_PROGRAM_DIR"], config.environment["PATH"]])
 config.substitutions += [
     ("%kernels", os.path.join(config.test_source_root, "..", "tests", "kernels")),
+    ("%tools", tools),
     ("%plugin", os.path.join(tools, "libSassDialectPlugin.so")),
     ("%mlir-opt", "mlir-opt --load-dialect-plugin=%s --load-pass-plugin=%s" % ((os.path.join(tools, "libSassDialectPlugin.so"),) * 2)),
 ]
