@@ -213,7 +213,7 @@ impl CLayout {
             semantic: isa.semantic_mask(inst).into(),
             mnemonic: form.as_ref().map_or(Str::new(""), |f| Str::new(f.mnemonic())),
             form_name: form.as_ref().map_or(Str::new(""), |f| Str::new(f.name())),
-            name: leak(&layout.name),
+            name: leak(layout.name.strip_prefix("sass.").unwrap_or(&layout.name)),
             types: leak(layout.operand_types()),
             layout: Some(layout),
             ..CLayout::opaque(target, isa)
@@ -365,6 +365,8 @@ struct Skeleton {
     label: u32,
     out: SinkFn,
     user: *mut c_void,
+    /// Nothing was written yet: the first text begins with the dialect's name, which C++ writes itself.
+    first: bool,
     buffer: [u8; 256],
     len: usize,
 }
@@ -394,6 +396,10 @@ impl Sink for Skeleton {
     type Error = std::convert::Infallible;
 
     fn lit(&mut self, text: &str) -> Result<(), Self::Error> {
+        let text = match std::mem::take(&mut self.first) {
+            true => text.strip_prefix("sass.").unwrap_or(text),
+            false => text,
+        };
         self.push(text.as_bytes());
         Ok(())
     }
@@ -427,6 +433,7 @@ extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out: SinkFn, u
                 label,
                 out,
                 user,
+                first: true,
                 buffer: [0; 256],
                 len: 0,
             };

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ir::Kernel;
 use melior::Context;
 use melior::dialect::DialectRegistry;
-use melior::ir::operation::OperationLike;
 use melior::ir::{Location, Module as MeliorModule};
 use melior::pass::PassManager;
 use melior::utility::{parse_pass_pipeline, register_all_passes};

@@ -64,6 +64,8 @@ pub struct CEdge {
     pub args: u32,
 }
 
+// `CLayout` has a tail that only Rust sees; C gets its address and never its size.
+#[allow(improper_ctypes)]
 unsafe extern "C" {
     pub fn mlirGetDialectHandle__sass__() -> MlirDialectHandle;
     pub fn sassRegisterPasses();

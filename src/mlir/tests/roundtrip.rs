@@ -117,11 +117,15 @@ fn upstream_passes_keep_a_function_whole() {
     for file in files {
         let bytes = fs::read(&file).unwrap();
         for (kernel, _) in kernels(&bytes) {
-            let mut module = bridge.module(std::slice::from_ref(&kernel), false).unwrap();
+            let place = format!("{}: {}", file.display(), kernel.name);
+            let mut module = bridge.module(std::slice::from_ref(&kernel), true).unwrap();
+            module.verify().unwrap_or_else(|e| panic!("{place}: before: {e}"));
             let before = count(&module.to_text());
-            module.run("builtin.module(canonicalize,cse)").unwrap();
+            module
+                .run("builtin.module(canonicalize,cse)")
+                .unwrap_or_else(|e| panic!("{place}: {e}"));
             module.verify().unwrap();
-            assert_eq!(before, count(&module.to_text()), "{}: {}", file.display(), kernel.name);
+            assert_eq!(before, count(&module.to_text()), "{place}");
         }
     }
 }
