@@ -329,34 +329,41 @@ extern "C" fn is_guarded(layout: &CLayout, word: CWord) -> i32 {
     })
 }
 
-/// # Safety
-/// `out` has room for `cap` pins.
-unsafe fn write_pins(pins: impl Iterator<Item = Pin>, out: *mut u16, cap: u32) -> u32 {
-    let mut count = 0;
-    for pin in pins {
-        if count < cap {
-            // SAFETY: within `cap`.
-            unsafe { out.add(count as usize).write(pin.to_bits()) };
+/// A caller's array that takes what fits and counts the rest.
+struct PinsOut {
+    out: *mut u16,
+    cap: u32,
+    count: u32,
+}
+
+impl PinsOut {
+    fn push(&mut self, pin: Pin) {
+        if self.count < self.cap {
+            // SAFETY: the caller promises room for `cap` pins.
+            unsafe { self.out.add(self.count as usize).write(pin.to_bits()) };
         }
-        count += 1;
+        self.count += 1;
     }
-    count
 }
 
 unsafe extern "C" fn operands(layout: &CLayout, word: CWord, out: *mut u16, cap: u32) -> u32 {
     guarded(0, || {
-        let Some(l) = &layout.layout else { return 0 };
-        let word = word.into();
-        // SAFETY: the caller's buffer.
-        unsafe { write_pins(l.reads(word).chain(l.merges(word)), out, cap) }
+        let mut pins = PinsOut { out, cap, count: 0 };
+        if let Some(l) = &layout.layout {
+            l.each_read(word.into(), |pin| pins.push(pin));
+            l.each_merge(word.into(), |pin| pins.push(pin));
+        }
+        pins.count
     })
 }
 
 unsafe extern "C" fn results(layout: &CLayout, word: CWord, out: *mut u16, cap: u32) -> u32 {
     guarded(0, || {
-        let Some(l) = &layout.layout else { return 0 };
-        // SAFETY: the caller's buffer.
-        unsafe { write_pins(l.writes(word.into()), out, cap) }
+        let mut pins = PinsOut { out, cap, count: 0 };
+        if let Some(l) = &layout.layout {
+            l.each_write(word.into(), |pin| pins.push(pin));
+        }
+        pins.count
     })
 }
 

@@ -242,7 +242,8 @@ impl Layout {
 
     /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
     pub fn operand_types(&self) -> &str {
-        &self.operand_types
+        let list = self.type_prefix.strip_prefix(" : (");
+        list.and_then(|l| l.strip_suffix(") -> (")).unwrap_or("")
     }
 
     /// The guard is negated.

@@ -6,7 +6,7 @@ use isa::{Isa, Target, Word};
 
 use crate::check;
 use crate::kernel::{Edge, Kernel, NONE, OpKind, ValueId};
-use crate::layout::Layout;
+use crate::layout::{Flow, Layout};
 use crate::pin::Pin;
 
 /// The arrays of a kernel. Operations are in text order, those of a block side by side; values are the results of all operations in
@@ -126,9 +126,31 @@ impl Kernel {
             layouts: parts.layouts.clone(),
             ..Kernel::empty(parts.name.to_owned(), parts.target)
         };
-        check::structure(&kernel, isa).map_err(|e| fail(e.op.0, &e.message))?;
+        registers(&kernel).map_err(|op| fail(op, "its values do not fit its word"))?;
+        check::labels(&kernel, isa).map_err(|e| fail(e.op.0, &e.message))?;
         Ok(kernel)
     }
+}
+
+/// Every instruction has as many values as its word names, of the right files. Numbers may differ: lowering writes them from the pins.
+fn registers(kernel: &Kernel) -> Result<(), u32> {
+    for op in kernel.ops() {
+        let Some(layout) = op.layout() else { continue };
+        let (word, mut fits) = (op.word(), true);
+        let mut reads = op.operands().iter();
+        let mut check = |value: Option<ValueId>, pin: Pin| {
+            fits &= value.is_some_and(|v| kernel.pin(v).file() == pin.file());
+        };
+        layout.each_read(word, |pin| check(reads.next().copied(), pin));
+        layout.each_merge(word, |pin| check(reads.next().copied(), pin));
+        let mut writes = op.results();
+        layout.each_write(word, |pin| check(writes.next(), pin));
+        let is_call = matches!(layout.flow, Flow::Call | Flow::Return);
+        if !fits || (!is_call && (reads.len() > 0 || writes.len() > 0)) {
+            return Err(op.id().0);
+        }
+    }
+    Ok(())
 }
 
 /// Every index is within its array.
