@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use std::sync::{Arc, OnceLock, RwLock};
 
-use ir::{Flow, Layout, LayoutCache, Pin, Sink, walk};
+use ir::{Buffer, Flow, Layout, LayoutCache, Pin, Sink, walk};
 
 use isa::{Effects, FormId, Inst, Isa, Space, Target, Terminator, Word};
 
@@ -385,6 +385,13 @@ impl Skeleton {
         self.len = 0;
     }
 
+    fn literal(&mut self, text: &[u8]) {
+        match std::mem::take(&mut self.first) {
+            true => self.push(text.strip_prefix(b"sass.").unwrap_or(text)),
+            false => self.push(text),
+        }
+    }
+
     fn push(&mut self, bytes: &[u8]) {
         if self.len + bytes.len() > self.buffer.len() {
             self.flush();
@@ -403,11 +410,12 @@ impl Sink for Skeleton {
     type Error = std::convert::Infallible;
 
     fn lit(&mut self, text: &str) -> Result<(), Self::Error> {
-        let text = match std::mem::take(&mut self.first) {
-            true => text.strip_prefix("sass.").unwrap_or(text),
-            false => text,
-        };
-        self.push(text.as_bytes());
+        self.literal(text.as_bytes());
+        Ok(())
+    }
+
+    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> Result<(), Self::Error> {
+        self.literal(pool.get(start..end).unwrap_or(&[]));
         Ok(())
     }
 
@@ -416,14 +424,14 @@ impl Sink for Skeleton {
         Ok(())
     }
 
-    fn label(&mut self, first: bool, offset: &str) -> Result<(), Self::Error> {
+    fn label(&mut self, first: bool, offset: &Buffer) -> Result<(), Self::Error> {
         if self.label == u32::MAX - 1 {
             return Ok(());
         }
         self.push(if first { b" " } else { b", " });
         if self.label == u32::MAX {
             self.push(b"rel(");
-            self.push(offset.as_bytes());
+            self.push(offset.as_str().as_bytes());
         } else {
             self.push(b"label(");
             self.push(self.label.to_string().as_bytes());

@@ -242,7 +242,8 @@ impl Layout {
 
     /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
     pub fn operand_types(&self) -> &str {
-        let list = self.type_prefix.strip_prefix(" : (");
+        let list = self.literals.get(self.types.start..self.types.end).unwrap_or(&[]);
+        let list = std::str::from_utf8(list).ok().and_then(|l| l.strip_prefix(" : ("));
         list.and_then(|l| l.strip_suffix(") -> (")).unwrap_or("")
     }
 

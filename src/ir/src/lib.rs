@@ -37,4 +37,4 @@ pub use parts::{Parts, PartsError};
 pub use pin::Pin;
 pub use print::print_module;
 pub use source::Source;
-pub use syntax::{Sink, walk};
+pub use syntax::{Buffer, Sink, walk};

@@ -69,10 +69,10 @@ fn values<S: Sink>(sink: &mut S, first: usize, count: usize) -> Result<(), S::Er
 }
 
 /// A number as text, on the stack.
-pub(crate) struct Buffer {
+pub struct Buffer {
     /// At most 19 bytes, and `PAD` more.
-    pub bytes: [u8; 40],
-    pub len: u8,
+    pub(crate) bytes: [u8; 40],
+    pub(crate) len: u8,
 }
 
 impl Default for Buffer {
@@ -82,6 +82,11 @@ impl Default for Buffer {
 }
 
 impl Buffer {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len as usize]).unwrap_or("")
+    }
+
     fn push(&mut self, byte: u8) {
         if let Some(at) = self.bytes.get_mut(self.len as usize) {
             *at = byte;
