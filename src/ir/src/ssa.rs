@@ -105,7 +105,7 @@ pub(crate) fn place(graph: &Graph<'_>, accesses: &Accesses) -> Option<Placement>
 
     // Iterated dominance frontiers of the writes. The entry writes every register.
     let dominators = Dominators::new(graph, &pred_start, &preds);
-    let budget = 256 * (blocks + preds.len()) + (1 << 20);
+    let budget = 256 * (blocks + preds.len()) + (1 << 23);
     let mut frontier: Vec<(u32, u32)> = Vec::new();
     if !dominators.frontiers(&pred_start, &preds, budget, |b, join| {
         if frontier.last() != Some(&(b, join)) {

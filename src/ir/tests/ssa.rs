@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sass2mlir_ir as ir;
 
@@ -87,6 +87,43 @@ impl Braun<'_> {
         }
     }
 
+    /// Removes sets of phis that only merge each other and one value (section 3.2 of the paper): irreducible code has them.
+    fn simplify_sets(&mut self) {
+        loop {
+            let phis: Vec<Value> = self
+                .phis
+                .keys()
+                .copied()
+                .filter(|p| !self.same.contains_key(p))
+                .collect();
+            let reach = |from: Value, this: &Self| {
+                let mut seen = HashSet::new();
+                let mut stack = vec![from];
+                while let Some(phi) = stack.pop() {
+                    let operands = this.phis[&phi].iter().map(|v| this.resolve(*v));
+                    stack.extend(operands.filter(|v| matches!(v, Value::Phi(..)) && seen.insert(*v)));
+                }
+                seen
+            };
+            let reached: HashMap<Value, HashSet<Value>> = phis.iter().map(|p| (*p, reach(*p, self))).collect();
+            let redundant = phis.iter().find_map(|phi| {
+                let set: HashSet<Value> = reached[phi]
+                    .iter()
+                    .copied()
+                    .filter(|other| reached[other].contains(phi))
+                    .collect();
+                let operands = set.iter().flat_map(|p| &self.phis[p]).map(|v| self.resolve(*v));
+                let outer: HashSet<Value> = operands.filter(|v| !set.contains(v)).collect();
+                (outer.len() == 1).then(|| (set, outer))
+            });
+            let Some((set, outer)) = redundant else { return };
+            for phi in set {
+                self.same.extend(outer.iter().map(|one| (phi, *one)));
+            }
+            self.simplify();
+        }
+    }
+
     fn named(&self, value: ir::ValueId) -> Value {
         match self.kernel.def(value) {
             ir::Def::Result(op, n) => Value::Result(op.0, n),
@@ -137,6 +174,10 @@ fn compare(kernel: &ir::Kernel) -> usize {
         }
     }
     braun.simplify();
+    let args: usize = kernel.blocks().map(|b| b.args().len()).sum();
+    if args != braun.phis.len() - braun.same.len() {
+        braun.simplify_sets();
+    }
     for (op, operand, value) in &reads {
         let expected = braun.resolve(*value);
         assert_eq!(
@@ -149,21 +190,23 @@ fn compare(kernel: &ir::Kernel) -> usize {
         );
     }
     // The same phis, with the same operands.
+    let mut incoming = vec![Vec::new(); kernel.block_count()];
+    for from in kernel.blocks() {
+        for (to, args) in from.successors() {
+            incoming[to.index()].push(args);
+        }
+    }
     let mut phis = 0;
     for block in kernel.blocks() {
         for (k, arg) in block.args().enumerate() {
             let phi = braun.named(arg);
-            assert!(
-                braun.phis.contains_key(&phi) && !braun.same.contains_key(&phi),
-                "{}: {phi:?} is not needed",
-                kernel.name
-            );
+            let needed = braun.phis.contains_key(&phi) && !braun.same.contains_key(&phi);
+            assert!(needed, "{}: {phi:?} is not needed", kernel.name);
             let expected: Vec<Value> = braun.phis[&phi].iter().map(|v| braun.resolve(*v)).collect();
-            let mut found = Vec::new();
-            for from in kernel.blocks() {
-                let into = from.successors().filter(|(to, _)| *to == block.id());
-                found.extend(into.map(|(_, args)| braun.named(args[k])));
-            }
+            let found: Vec<Value> = incoming[block.id().index()]
+                .iter()
+                .map(|args| braun.named(args[k]))
+                .collect();
             assert_eq!(found, expected, "{}: {phi:?}", kernel.name);
             phis += 1;
         }

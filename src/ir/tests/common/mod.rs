@@ -5,9 +5,10 @@ use std::path::Path;
 
 use sass2mlir_ir as ir;
 
-/// Calls `f` with every code section of the bundled sm_87 cubins.
+/// Calls `f` with every code section of the bundled sm_87 cubins, or of the cubins in the folder that `SASS_CORPUS` names.
 pub fn each_code(mut f: impl FnMut(&'static isa::Isa, ir::Source<'_>)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87");
+    let folder = std::env::var_os("SASS_CORPUS").map_or(folder, |f| f.into());
     let mut paths: Vec<_> = std::fs::read_dir(&folder)
         .expect("bundled kernels")
         .flatten()
