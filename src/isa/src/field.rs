@@ -301,6 +301,11 @@ impl Field {
         &self.bits
     }
 
+    /// Whether different bits are always different numbers: not for a field that the tables give as a weight a bit.
+    pub fn is_linear(&self) -> bool {
+        matches!(self.map, Map::Linear { .. })
+    }
+
     /// Its kind in `w`, where modifiers of `w` can change the float format.
     pub fn kind_in(&self, w: Word) -> FieldKind {
         let found = self.kinds.iter().find(|(bits, value, _)| bits.get(w) == *value);

@@ -157,7 +157,7 @@ impl Isa {
     }
 
     /// Finds the form of a word. A word that matches no form, has a shape, modifier or scheduling value that is not legal, or a
-    /// barrier where its form allows none, is opaque.
+    /// barrier or reuse flag where its form allows none, is opaque.
     #[inline]
     pub fn decode(&self, w: Word) -> Inst {
         let (start, len) = self.tables.buckets[tables::bucket(w.0)];
@@ -165,7 +165,9 @@ impl Isa {
         for row in rows {
             if w.0 & row.mask == row.value {
                 let form = &self.tables.forms[usize::from(row.form)];
-                let legal = control::is_legal(w, form.wbar, form.rbar) && form.checks.iter().all(|c| c.passes(w.0));
+                let legal = control::is_legal(w, form.wbar, form.rbar)
+                    && (w.0 & form.no_reuse == 0 || w.0 >> 109 & 1 == 0)
+                    && form.checks.iter().all(|c| c.passes(w.0));
                 let form = if legal { FormId(row.form) } else { FormId::OPAQUE };
                 return Inst { word: w, form };
             }

@@ -18,6 +18,8 @@ pub(crate) enum Part {
 pub(crate) const HOLES: [&str; 9] = ["R", "UR", "P", "UP", "B", "SB", "X", "F", "L"];
 /// Index of `R`.
 pub(crate) const HOLE_R: u8 = 0;
+/// Index of `UR`.
+pub(crate) const HOLE_UR: u8 = 1;
 /// Index of `X`.
 pub(crate) const HOLE_X: u8 = 6;
 /// Index of `L`.

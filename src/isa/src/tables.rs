@@ -137,6 +137,8 @@ pub(crate) struct FormData {
     pub(crate) rbar: bool,
     pub(crate) space: bool,
     pub(crate) reuse: Box<[(u8, u8)]>,
+    /// Bits of 124:122 that must be clear when bit 109 is set.
+    pub(crate) no_reuse: u128,
     pub(crate) operands: Box<[OperandData]>,
     pub(crate) modifiers: Box<[u32]>,
     pub(crate) fields: Box<[Field]>,
@@ -422,7 +424,14 @@ impl Loader {
             wbar: flags & 1 != 0,
             rbar: flags & 2 != 0,
             space: flags & 4 != 0,
-            reuse: reuse.into(),
+            no_reuse: if reuse.is_empty() {
+                0
+            } else {
+                let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1 << r.0);
+                let named = fields.iter().fold(fixed, |m, f| m | f.mask());
+                crate::control::REUSE_MASK & !flags & !named
+            },
+            reuse: reuse.into_iter().filter(|r| r.0 < 128).collect(),
             operands,
             modifiers: modifiers.into(),
             fields: fields.into(),

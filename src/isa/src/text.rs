@@ -6,7 +6,7 @@ use crate::field::{Field, FieldKind, OperandIx, RegFile};
 use crate::float::Float;
 use crate::line::Line;
 use crate::operand::OperandView;
-use crate::shape::{HOLE_L, HOLE_R, HOLE_X, Part};
+use crate::shape::{HOLE_L, HOLE_R, HOLE_UR, HOLE_X, Part};
 use crate::tables::FormData;
 use crate::{Inst, Isa, Word};
 
@@ -138,7 +138,6 @@ impl OperandWriter<'_, '_> {
     fn write(&mut self, view: OperandView<'_>, line: &mut Line<'_>) -> Result<bool, fmt::Error> {
         let (operand, shape, fields) = view.data();
         let word = self.word;
-        let value = |hole| operand.field(hole).map_or(0, |n| fields[n].get(word));
         let parts = &shape.parts;
         let mut special = false;
         let (mut at, mut skip) = (0, 0..0);
@@ -152,22 +151,27 @@ impl OperandWriter<'_, '_> {
             match part {
                 Part::Open(len) => {
                     line.text("[")?;
-                    // `[RZ+0x0]` is written `[RZ]`, `[R2+0x0]` `[R2]`, `[RZ+0x8]` `[0x8]`.
                     let close = at + usize::from(len);
                     let group = &parts[at + 1..close];
-                    let drop_last = match group {
-                        [.., Part::Plus, Part::Hole(_, HOLE_X, n)] => value((HOLE_X, *n)) == 0,
-                        _ => false,
-                    };
-                    let terms = 1 + group.iter().filter(|p| **p == Part::Plus).count() - usize::from(drop_last);
-                    let drop_first = match group {
-                        [Part::Hole(_, HOLE_R, n), Part::Plus, ..] => terms > 1 && value((HOLE_R, *n)) == 255,
-                        _ => false,
-                    };
-                    if drop_last {
+                    let attribute = at > 0 && matches!(parts[at - 1], Part::Text(t) if t.ends_with('a'));
+                    let terms = Terms::of(group, attribute, |kind, n| {
+                        let field = operand.field((kind, n)).map(|n| &fields[n]);
+                        field.map_or((0, false), |f| (f.get(word), f.elides(f.get(word))))
+                    });
+                    if terms.no_offset {
                         skip = close - 2..close;
                     }
-                    at += if drop_first { 2 } else { 0 };
+                    at += if terms.no_register { 2 } else { 0 };
+                    if terms.no_uniform {
+                        // The uniform register and the `+` in front of it, or behind it where it comes first.
+                        let first = at + 1;
+                        let uniform = (first..close).find(|&n| matches!(parts[n], Part::Hole(_, HOLE_UR, _)));
+                        match uniform {
+                            Some(n) if n == first => at += 2,
+                            Some(n) => skip = n - 1..if terms.no_offset { close } else { n + 1 },
+                            None => {}
+                        }
+                    }
                 }
                 _ => special = self.write_part(part, operand, fields, line)?,
             }
@@ -252,5 +256,49 @@ impl OperandWriter<'_, '_> {
             }
         }
         Ok(false)
+    }
+}
+
+/// Terms of `[R#+UR#+X#]` that are not written: `[RZ+0x0]` is `[RZ]`, `[R2+0x0]` `[R2]`, `[RZ+0x8]` `[0x8]`, but `a[RZ+0x0]` is `a[0x0]`.
+struct Terms {
+    no_register: bool,
+    /// Only where the table says so (`elide`); otherwise URZ is written.
+    no_uniform: bool,
+    no_offset: bool,
+}
+
+impl Terms {
+    fn of(group: &[Part], attribute: bool, value: impl Fn(u8, u8) -> (i64, bool)) -> Self {
+        let mut left = 1 + group.iter().filter(|p| **p == Part::Plus).count();
+        let zero_register = match group {
+            [Part::Hole(_, HOLE_R, n), Part::Plus, ..] => value(HOLE_R, *n).0 == 255,
+            _ => false,
+        };
+        let zero_offset = match group {
+            [.., Part::Plus, Part::Hole(_, HOLE_X, n)] => value(HOLE_X, *n).0 == 0,
+            _ => false,
+        };
+        let no_uniform = group
+            .iter()
+            .any(|p| matches!(*p, Part::Hole(_, HOLE_UR, n) if value(HOLE_UR, n).1));
+        left -= usize::from(no_uniform);
+        let mut leave_out = |is_zero: bool| {
+            let out = is_zero && left > 1;
+            left -= usize::from(out);
+            out
+        };
+        let (no_register, no_offset);
+        if attribute || no_uniform {
+            no_register = leave_out(zero_register);
+            no_offset = leave_out(zero_offset);
+        } else {
+            no_offset = leave_out(zero_offset);
+            no_register = leave_out(zero_register);
+        }
+        Self {
+            no_register,
+            no_uniform,
+            no_offset,
+        }
     }
 }

@@ -48,6 +48,11 @@ pub fn check(family: &Family, dir: &Path) -> Vec<Problem> {
         if !matches!(f.guard.as_str(), "" | "P" | "UP") {
             report.add::<FormRow>(i, format!("guard `{}` is none of P UP -", f.guard));
         }
+        let operand = |o: u8| family.operands.iter().any(|row| row.form == f.form && row.operand == o);
+        let flag = |&(bit, o): &(u8, u8)| (122..=124).contains(&bit) && operand(o);
+        if f.reuse != [FormRow::NO_REUSE] && !f.reuse.iter().all(flag) {
+            report.add::<FormRow>(i, "reuse is bit:operand with bits 122 to 124, or none".into());
+        }
         if f.filler as u16 & 0xfff != f.opcode {
             report.add::<FormRow>(i, format!("filler has opcode {:#05x}", f.filler as u16 & 0xfff));
         }

@@ -90,10 +90,15 @@ pub struct FormRow {
     pub wbar: bool,
     /// Whether bits 115:113 may name a read barrier.
     pub rbar: bool,
-    /// Operand-cache flags: (bit, operand), meaningful when bit 109 is set.
+    /// Operand-cache flags: (bit, operand), meaningful when bit 109 is set; [`FormRow::NO_REUSE`] alone where none may be set.
     pub reuse: Vec<(u8, u8)>,
     /// Operands are separated by a space instead of a comma.
     pub space: bool,
+}
+
+impl FormRow {
+    /// Stands in `reuse` for `none`: bit 109 makes bits 124:122 flags, and none of them is legal.
+    pub const NO_REUSE: (u8, u8) = (u8::MAX, u8::MAX);
 }
 
 impl Row for FormRow {
@@ -114,10 +119,10 @@ impl Row for FormRow {
                     .ok_or_else(|| format!("column reuse: `{p}` is not bit:operand"))?;
                 Ok((cell("reuse", b)?, cell("reuse", o)?))
             };
-            if s == "-" {
-                Ok(vec![])
-            } else {
-                s.split(',').map(pair).collect()
+            match s {
+                "-" => Ok(vec![]),
+                "none" => Ok(vec![Self::NO_REUSE]),
+                pairs => pairs.split(',').map(pair).collect(),
             }
         };
         Ok(Self {
@@ -138,12 +143,12 @@ impl Row for FormRow {
     }
 
     fn to_cells(&self) -> Vec<String> {
-        let reuse = self
-            .reuse
-            .iter()
-            .map(|(b, o)| format!("{b}:{o}"))
-            .collect::<Vec<_>>()
-            .join(",");
+        let pairs = self.reuse.iter().map(|(b, o)| format!("{b}:{o}"));
+        let reuse = if self.reuse == [Self::NO_REUSE] {
+            "none".to_owned()
+        } else {
+            pairs.collect::<Vec<_>>().join(",")
+        };
         vec![
             self.form.clone(),
             self.mnemonic.clone(),

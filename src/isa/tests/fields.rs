@@ -1,0 +1,170 @@
+//! Fields, modifiers and masks: what is set is read back, and nothing else moves.
+
+mod common;
+
+use common::{Random, own_words, sm87, text};
+use isa::{FieldError, FormId, Inst, Isa, OperandIx, RegFile, Word};
+use proptest::prelude::*;
+
+/// Opcodes of words that the tables do not explain yet: sets of scoreboards in DEPBAR.
+const OPAQUE_OPCODES: [u64; 1] = [0x91a];
+
+/// The word made again from the form's filler: selector bits, then every field that plays a part, then everything that has no meaning.
+fn rebuild(isa: &Isa, i: Inst) -> Result<Word, FieldError> {
+    let form = isa.form(i.form).expect("not opaque");
+    let selectors = form.selector_mask();
+    let mut w = Word(form.filler().0 & !selectors | i.word.0 & selectors);
+    for (_, f) in form.fields().iter().enumerate().filter(|(n, _)| isa.is_active(i, *n)) {
+        let value = f.get(i.word);
+        w = f.set(w, value)?;
+        if !f.is_linear() {
+            assert_eq!(f.get(w), value);
+            w = f.bits().set(w, f.bits().get(i.word));
+        }
+    }
+    let known = isa.known_mask(i);
+    Ok(Word(w.0 & known | i.word.0 & !known))
+}
+
+#[test]
+fn own_kernels_have_no_opaque_word_and_are_rebuilt_from_fields() {
+    let isa = sm87();
+    for w in own_words() {
+        let i = isa.decode(w);
+        assert_eq!(i.word, w);
+        if i.form.is_opaque() {
+            assert!(OPAQUE_OPCODES.contains(&w.bits(11, 0)), "{w:032x} is opaque");
+            continue;
+        }
+        assert_eq!(rebuild(isa, i), Ok(w), "{}", text(isa, w));
+        let mask = isa.register_mask(i);
+        assert_eq!(isa.clear_registers(i).0, w.0 & !mask);
+        assert_eq!(isa.semantic_mask(i) & (mask | isa::control::MASK), 0);
+    }
+}
+
+#[test]
+fn every_form_is_found_by_its_filler_and_rebuilt() {
+    let isa = sm87();
+    let mut random = Random(0x5eed);
+    assert!(isa.forms().len() > 900);
+    for form in isa.forms() {
+        assert_eq!(isa.form_by_name(form.name()), Some(form.id()));
+        for w in random.legal_words(isa, form, 8) {
+            match rebuild(isa, isa.decode(w)) {
+                Ok(again) => assert_eq!(again, w, "{}: {}", form.name(), text(isa, w)),
+                Err(e) => panic!("{}: {e}", form.name()),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_field_that_is_set_is_read_back_and_nothing_else_moves() {
+    let isa = sm87();
+    let mut random = Random(0xf1e1d);
+    let mut set = 0;
+    for form in isa.forms() {
+        for w in random.legal_words(isa, form, 4) {
+            let i = isa.decode(w);
+            for (n, f) in form.fields().iter().enumerate() {
+                let value = (random.next() & 0xff) as i64;
+                let Ok(changed) = isa.set_field(i, n, value) else {
+                    continue;
+                };
+                set += 1;
+                assert_eq!(f.get(changed.word), value, "{} {}", form.name(), f.name);
+                assert_eq!((changed.word.0 ^ w.0) & !f.mask(), 0, "{} {}", form.name(), f.name);
+                assert_eq!(changed.form, i.form);
+            }
+        }
+    }
+    assert!(set > 8_000, "only {set} fields could be set");
+}
+
+#[test]
+fn modifiers_are_exchanged_exactly() {
+    let isa = sm87();
+    let mut edited = 0;
+    for w in own_words() {
+        let i = isa.decode(w);
+        for token in isa.modifiers(i) {
+            let Ok(without) = isa.edit_modifiers(i, &[token], &[]) else {
+                continue;
+            };
+            edited += 1;
+            let before: Vec<&str> = isa.modifiers(i).collect();
+            let mut expected = before.clone();
+            expected.remove(before.iter().position(|t| *t == token).expect("it is there"));
+            assert_eq!(isa.modifiers(without).collect::<Vec<_>>(), expected, "{}", text(isa, w));
+            assert_eq!((without.word.0 ^ w.0) & !isa.semantic_mask(i), 0, "{}", text(isa, w));
+            let back = isa.edit_modifiers(without, &[], &[token]).expect("the way back exists");
+            assert_eq!(text(isa, back.word), text(isa, w));
+        }
+    }
+    assert!(edited > 500, "only {edited} modifiers could be dropped");
+}
+
+#[test]
+fn ftz_is_one_bit() {
+    let isa = sm87();
+    let i = isa.decode(Word(0x000fe200000100280000002018107223));
+    assert_eq!(text(isa, i.word), "FFMA.FTZ R16, R24, R32, R40");
+    let out = isa.edit_modifiers(i, &["FTZ"], &[]).expect("FTZ is there");
+    assert_eq!(text(isa, out.word), "FFMA R16, R24, R32, R40");
+    assert_eq!(out.word.0 ^ i.word.0, 1 << 80);
+    let twice = isa.edit_modifiers(out, &["FTZ"], &[]);
+    assert!(matches!(twice, Err(FieldError::NoSuchModifier { .. })), "{twice:?}");
+    assert!(matches!(
+        isa.edit_modifiers(i, &[], &["XYZ"]),
+        Err(FieldError::NoEncoding { .. })
+    ));
+    assert!(matches!(isa.set_field(i, 99, 0), Err(FieldError::NoField { .. })));
+    assert!(matches!(isa.set_field(i, 1, 256), Err(FieldError::Value { .. })));
+}
+
+#[test]
+fn accesses_come_guard_first_then_operands() {
+    let isa = sm87();
+    // @P2 FFMA.FTZ R16, R24, R32, RZ
+    let i = isa.decode(Word(0x000fe200000100ff0000002018102223));
+    let list: Vec<_> = isa.accesses(i).map(|a| (a.file, a.reg, a.operand, a.is_zero)).collect();
+    let printed = OperandIx::Printed;
+    let expected = [
+        (RegFile::P, 2, OperandIx::Guard, false),
+        (RegFile::R, 16, printed(0), false),
+        (RegFile::R, 24, printed(1), false),
+        (RegFile::R, 32, printed(2), false),
+        (RegFile::R, 255, printed(3), true),
+    ];
+    assert_eq!(list, expected);
+    let dirs: Vec<bool> = isa.accesses(i).map(|a| a.dir.writes()).collect();
+    assert_eq!(dirs, [false, true, false, false, false]);
+}
+
+proptest! {
+    #[test]
+    fn decode_never_panics_and_keeps_the_word(bits: u128, opcode in 0u128..0x1000, sane: bool) {
+        let isa = sm87();
+        let mut w = bits;
+        if sane {
+            w = w & !0xfff | opcode;
+            w = w & !(0x7ff << 105) | 0x7f1 << 105;
+        }
+        let i = isa.decode(Word(w));
+        prop_assert_eq!(i.word, Word(w));
+        let _ = text(isa, Word(w));
+        let masks = isa.semantic_mask(i) & isa.register_mask(i);
+        prop_assert_eq!(masks, 0);
+        for a in isa.accesses(i) {
+            prop_assert!(a.dir == isa::Dir::None || a.width > 0);
+        }
+        let _ = isa.semantics(i);
+        let _ = isa.branch_target(i, 0x100);
+        if i.form == FormId::OPAQUE {
+            prop_assert_eq!(isa.accesses(i).count(), 0);
+            prop_assert_eq!(isa.semantic_mask(i), u128::MAX);
+            prop_assert!(isa.set_field(i, 0, 0).is_err());
+        }
+    }
+}
