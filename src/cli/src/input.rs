@@ -60,9 +60,20 @@ impl File {
         Opened::new(&self.bytes).with_context(|| self.name())
     }
 
-    /// The images for the target asked for. Those that are passed over are named on the error stream.
+    /// The images for the target asked for, as far as the program knows their instructions. Those that are passed over are
+    /// named on the error stream.
     pub fn images<'o>(&self, opened: &'o Opened<'_>) -> Result<Images<'o>> {
-        let images = opened.images(self.arch).with_context(|| self.name())?;
+        let mut images = opened.images(self.arch).with_context(|| self.name())?;
+        images.keep_embedded();
+        self.checked(images)
+    }
+
+    /// The images for the target asked for, whatever it is: for commands that look at no instruction.
+    pub fn all_images<'o>(&self, opened: &'o Opened<'_>) -> Result<Images<'o>> {
+        self.checked(opened.images(self.arch).with_context(|| self.name())?)
+    }
+
+    fn checked<'o>(&self, images: Images<'o>) -> Result<Images<'o>> {
         for note in &images.passed_over {
             eprintln!("sass2mlir: {}: note: {note}", self.name());
         }

@@ -410,6 +410,50 @@ fn disasm_shows_what_the_linker_will_fill_in() {
     }
 }
 
+/// Makes a fatbin file of two images, written from the format's description.
+fn fatbin(images: &[(PathBuf, u32)]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (path, sm) in images {
+        let image = fs::read(path).unwrap();
+        let padded = image.len().next_multiple_of(8);
+        let mut entry = [0u8; 64];
+        entry[0..8].copy_from_slice(&[2, 0, 1, 1, 64, 0, 0, 0]);
+        entry[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+        entry[28..32].copy_from_slice(&sm.to_le_bytes());
+        entry[40] = 0x11;
+        body.extend(entry);
+        body.extend(&image);
+        body.resize(body.len() + padded - image.len(), 0);
+    }
+    let mut file = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+    file.extend((body.len() as u64).to_le_bytes());
+    file.extend(body);
+    file
+}
+
+#[test]
+fn a_container_may_hold_other_targets() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("two.fatbin");
+    let other = kernels("../sm_100a/own_features.cubin");
+    fs::write(&file, fatbin(&[(other, 100), (mul_mat(), 87)])).unwrap();
+    let out = ok(&["roundtrip", s(&file), "--arch", "sm_87"]);
+    assert!(
+        out.ends_with("file identical\n") && out.contains("sm_87 mul_mat_q4_K"),
+        "{out}"
+    );
+    assert!(ok(&["info", s(&file)]).contains("sm_100a"));
+    bad(
+        &["disasm", s(&file), "--arch", "sm_75"],
+        &["two.fatbin", "sm_75", "sm_87, sm_100a"],
+    );
+    // Without --arch: what this build knows. It may know the other target too.
+    let all = run(&["disasm", s(&file)]);
+    assert_eq!(all.code, 0, "{}", all.err);
+    assert!(all.out.contains(".text.mul_mat_q4_K: // sm_87"));
+    assert!(all.out.contains("// sm_100a") || all.err.contains("note: fatbin 1 entry 1: no tables for sm_100a"));
+}
+
 #[test]
 fn every_command_refuses_a_wrong_file() {
     let dir = tempfile::tempdir().unwrap();

@@ -21,6 +21,23 @@ pub struct Images<'o> {
     pub passed_over: Vec<String>,
 }
 
+impl Images<'_> {
+    /// Passes over the images for targets that this program has no tables for, as long as there is one that it has tables
+    /// for: a library for many GPUs is of use to a program that was built for one.
+    pub fn keep_embedded(&mut self) {
+        let missing = |i: &OpenImage<'_>| isa::Isa::for_target(i.image.target()).err();
+        if self.list.iter().all(|i| missing(i).is_some()) {
+            return;
+        }
+        for image in &self.list {
+            if let Some(why) = missing(image) {
+                self.passed_over.push(format!("{}: {why}", image.path));
+            }
+        }
+        self.list.retain(|i| missing(i).is_none());
+    }
+}
+
 /// One image of a file.
 pub struct OpenImage<'o> {
     /// Position among all images of the file.

@@ -69,7 +69,7 @@ struct AttributeInfo {
 pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     let file = File::read(&a.input)?;
     let opened = file.open()?;
-    let found = file.images(&opened)?;
+    let found = file.all_images(&opened)?;
     let mut images = Vec::new();
     file.each_image(&found, |path, image, codes| {
         images.push(describe(path, image, codes, a.attributes)?);
