@@ -29,7 +29,7 @@ build: deps
 	cargo build --release
 
 run: build
-	@tests/scripts/show.sh $(PROGRAM) tests/kernels/$(SM)/own_features.cubin $(SM)
+	@tests/scripts/show.sh $(PROGRAM) tests/kernels/$(SM)/own_mul_mat.cubin $(SM)
 
 test: deps
 	@tests/scripts/test.sh

@@ -13,7 +13,7 @@ echo "  ... $(wc -l < "$out/roundtrip.txt") lines in all"
 
 say "2. One kernel as MLIR"
 "$program" lift "$cubin" -o "$out/all.mlir"
-awk '/sass\.func "f32_ops"/ { on = 1 } on { print substr($0, 1, 160); if (++n == 16) exit }' "$out/all.mlir"
+awk '/sass\.func "mul_mat_q4_K"/ { on = 1 } on && !/unrealized_conversion_cast/ { print substr($0, 1, 160); if (++n == 16) exit }' "$out/all.mlir"
 echo "  ... $(grep -c 'sass\.func' "$out/all.mlir") kernels, $(wc -l < "$out/all.mlir") lines in all"
 
 say "3. A pass: ffma-deftz makes FFMA keep denormals, in the kernels that a glob names"
@@ -21,7 +21,7 @@ cat > "$out/pass.toml" <<T
 [[pass]]
 name = "ffma-deftz"
 sm = ["$sm"]
-fn = ["*"]
+fn = ["*mul_mat*"]
 mode = "apply"
 T
 cat "$out/pass.toml"
