@@ -114,7 +114,7 @@ impl Braun<'_> {
                     .collect();
                 let operands = set.iter().flat_map(|p| &self.phis[p]).map(|v| self.resolve(*v));
                 let outer: HashSet<Value> = operands.filter(|v| !set.contains(v)).collect();
-                (outer.len() == 1).then(|| (set, outer))
+                (outer.len() == 1).then_some((set, outer))
             });
             let Some((set, outer)) = redundant else { return };
             for phi in set {
