@@ -158,6 +158,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
     }
     let mut first = true;
     let mut label = None;
+    let mut shown = vec![false; layout.slots.len()];
     for n in 0..isa.operand_count(inst) {
         let pieces: Vec<Piece<'_>> = isa.operand(inst, n)?.pieces().map(Piece::from).collect();
         let rel = pieces.iter().find_map(|p| match p {
@@ -201,6 +202,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
                             let braces = slot.width > 1 && !bracketed;
                             out.lit(if braces { "{" } else { "" });
                             out.values(slot, starts[s]);
+                            shown[s] = true;
                             out.lit(if braces { "}" } else { "" });
                         }
                     }
@@ -222,15 +224,17 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
     if layout.has_guard() && layout.slots.iter().any(|s| s.dir == Dir::Write) {
         out.segs.push(Seg::Merge);
     }
-    let hidden = |s: &Slot| matches!(s.operand, OperandIx::Hidden(_)) && s.reads() && s.field.is_some();
+    // Read, and not in the text of any operand: hidden operands, and registers that only some shapes show.
+    let hidden = |n: usize, s: &Slot| s.reads() && s.field.is_some() && s.operand != OperandIx::Guard && !shown[n];
     let descriptor = |s: &Slot| s.file == RegFile::UR && s.width == 2;
     for (keyword, wanted) in [("desc", true), ("hidden", false)] {
-        let chosen = layout
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| hidden(s) && descriptor(s) == wanted);
-        clause(&mut out, keyword, chosen, &starts);
+        let slots = layout.slots.iter().enumerate();
+        clause(
+            &mut out,
+            keyword,
+            slots.filter(|(n, s)| hidden(*n, s) && descriptor(s) == wanted),
+            &starts,
+        );
     }
     clause(
         &mut out,
