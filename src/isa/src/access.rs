@@ -1,8 +1,8 @@
 //! Which registers an instruction touches.
 
-use crate::field::{Dir, Field, OperandIx, RegFile};
+use crate::field::{Dir, OperandIx, RegFile};
 use crate::semantics::Implicit;
-use crate::tables::FormData;
+use crate::tables::{FormData, Register};
 use crate::{Inst, Isa};
 
 /// One register operand of an instruction.
@@ -30,8 +30,7 @@ pub struct Access {
 struct Accesses<'a> {
     isa: &'a Isa,
     inst: Inst,
-    fields: &'a [Field],
-    next: usize,
+    registers: &'a [Register],
     hidden: u8,
     implicit: &'a [Implicit],
     /// Next register of the first implicit range.
@@ -50,8 +49,7 @@ impl Isa {
         Accesses {
             isa: self,
             inst: i,
-            fields: form.map_or(&[], |f: &FormData| &f.fields),
-            next: 0,
+            registers: form.map_or(&[], |f: &FormData| &f.registers),
             hidden: 0,
             implicit,
             at: implicit.first().map_or(0, |r| r.first),
@@ -95,15 +93,31 @@ impl Iterator for Accesses<'_> {
     type Item = Access;
 
     fn next(&mut self) -> Option<Access> {
-        while self.next < self.fields.len() {
-            let field = self.next;
-            self.next += 1;
-            if let OperandIx::Hidden(n) = self.fields[field].operand {
+        while let Some((r, rest)) = self.registers.split_first() {
+            self.registers = rest;
+            if let OperandIx::Hidden(n) = r.operand {
                 self.hidden = n + 1;
             }
-            if let Some(access) = self.isa.access(self.inst, field) {
-                return Some(access);
+            if !r.is_fixed {
+                match self.isa.access(self.inst, usize::from(r.field)) {
+                    Some(access) => return Some(access),
+                    None => continue,
+                }
             }
+            let word = self.inst.word;
+            let reg = r.get(word);
+            let is_zero = self.isa.is_zero(r.file, reg);
+            let silent = r.operand == OperandIx::Guard && is_zero && word.bits(15, 15) == 0;
+            return Some(Access {
+                field: Some(r.field),
+                file: r.file,
+                dir: r.dir,
+                reg,
+                width: r.width,
+                operand: r.operand,
+                printed: r.printed && !silent,
+                is_zero,
+            });
         }
         let (range, rest) = self.implicit.split_first()?;
         let access = Access {

@@ -101,6 +101,7 @@ pub enum IsaError {
 /// One target's instruction set.
 pub struct Isa {
     target: Target,
+    uniform_zero: u8,
     tables: &'static Tables,
 }
 
@@ -132,6 +133,7 @@ impl Isa {
         };
         Ok(ISAS[target as usize].get_or_init(|| Self {
             target,
+            uniform_zero: if target.number() < 100 { 63 } else { 255 },
             tables: slot.get_or_init(|| Tables::load(family)),
         }))
     }
@@ -143,14 +145,14 @@ impl Isa {
 
     /// The uniform register that reads as zero: 63 up to sm_90a, 255 from sm_100 on.
     pub fn uniform_zero(&self) -> u8 {
-        if self.target.number() < 100 { 63 } else { 255 }
+        self.uniform_zero
     }
 
     /// Whether a register reads as zero (or true) and ignores writes: `RZ URZ PT UPT`.
     pub fn is_zero(&self, file: RegFile, reg: u8) -> bool {
         match file {
             RegFile::R => reg == 255,
-            RegFile::UR => reg == self.uniform_zero(),
+            RegFile::UR => reg == self.uniform_zero,
             RegFile::P | RegFile::UP => reg == 7,
             RegFile::B => false,
         }

@@ -126,6 +126,68 @@ impl OperandData {
     }
 }
 
+/// A register field in a few bytes, for walking through accesses.
+pub(crate) struct Register {
+    pub(crate) field: u8,
+    /// Everything below holds in every word of the form; otherwise only `field` does.
+    pub(crate) is_fixed: bool,
+    pub(crate) file: RegFile,
+    pub(crate) operand: OperandIx,
+    pub(crate) dir: Dir,
+    pub(crate) width: u8,
+    pub(crate) printed: bool,
+    low: u8,
+    mask: u8,
+    invert: u8,
+    offset: u8,
+}
+
+impl Register {
+    fn of(n: usize, f: &Field) -> Option<Self> {
+        let file = f.kind.file()?;
+        let shown = f.always_shown || !matches!(f.operand, OperandIx::Printed(_));
+        let mut chunks = f.bits.chunks();
+        let (low, len) = chunks.next().unwrap_or_default();
+        let (invert, offset) = match f.map {
+            Map::Linear {
+                invert,
+                signed: false,
+                scale: 1,
+                offset: offset @ 0..=255,
+            } => (invert, offset as u8),
+            _ => (false, 0),
+        };
+        let linear = matches!(
+            f.map,
+            Map::Linear {
+                signed: false,
+                scale: 1,
+                offset: 0..=255,
+                ..
+            }
+        );
+        let mask = crate::field::ones(u32::from(len.min(8))) as u8;
+        Some(Self {
+            field: n as u8,
+            is_fixed: shown && linear && len <= 8 && chunks.next().is_none() && f.widths.is_empty(),
+            file,
+            operand: f.operand,
+            dir: f.access,
+            width: if f.access == Dir::None { 0 } else { f.width },
+            printed: f.always_shown || f.operand == OperandIx::Guard,
+            low,
+            mask,
+            invert: if invert { mask } else { 0 },
+            offset,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, w: crate::Word) -> u8 {
+        (((w.0 >> self.low) as u8 & self.mask) ^ self.invert).wrapping_add(self.offset)
+    }
+}
+
 /// One instruction form.
 pub(crate) struct FormData {
     pub(crate) name: &'static str,
@@ -142,6 +204,7 @@ pub(crate) struct FormData {
     pub(crate) operands: Box<[OperandData]>,
     pub(crate) modifiers: Box<[u32]>,
     pub(crate) fields: Box<[Field]>,
+    pub(crate) registers: Box<[Register]>,
     pub(crate) checks: Box<[Check]>,
     /// Union of the match masks, selector bits, and the guard's negation: what makes the word this instruction.
     pub(crate) fixed: u128,
@@ -434,6 +497,11 @@ impl Loader {
             reuse: reuse.into_iter().filter(|r| r.0 < 128).collect(),
             operands,
             modifiers: modifiers.into(),
+            registers: fields
+                .iter()
+                .enumerate()
+                .filter_map(|(n, f)| Register::of(n, f))
+                .collect(),
             fields: fields.into(),
             checks,
             fixed,

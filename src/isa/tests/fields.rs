@@ -142,6 +142,20 @@ fn accesses_come_guard_first_then_operands() {
     assert_eq!(dirs, [false, true, false, false, false]);
 }
 
+#[test]
+fn accesses_and_access_agree() {
+    let isa = sm87();
+    let mut random = Random(0xacce55);
+    for form in isa.forms() {
+        for w in random.legal_words(isa, form, 8) {
+            let i = isa.decode(w);
+            let one_by_one: Vec<_> = (0..form.fields().len()).filter_map(|n| isa.access(i, n)).collect();
+            let walked: Vec<_> = isa.accesses(i).filter(|a| a.field.is_some()).collect();
+            assert_eq!(walked, one_by_one, "{}", form.name());
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn decode_never_panics_and_keeps_the_word(bits: u128, opcode in 0u128..0x1000, sane: bool) {
