@@ -180,3 +180,58 @@ fn damaged_files_are_errors() {
         "holds code for sm_87, not for sm_90; give --arch sm_87 or another file"
     );
 }
+
+/// xorshift64*: the same damage in every run.
+struct Damage(u64);
+
+impl Damage {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A cubin with some words of its code damaged: bits flipped, words swapped, words of noise.
+    fn cubin(&mut self, good: &[u8]) -> Vec<u8> {
+        let image = cubin::Image::parse(good).unwrap();
+        let mut bad = good.to_vec();
+        for _ in 0..1 + self.next() % 40 {
+            let code = &image.codes()[self.next() as usize % image.codes().len()];
+            let words = code.range.len() / 16;
+            let at = |n: u64| code.range.start + n as usize % words * 16;
+            let (here, there, bit) = (at(self.next()), at(self.next()), self.next() % 128);
+            match self.next() % 4 {
+                0 => bad.copy_within(there..there + 16, here),
+                1 => bad[here..here + 8].copy_from_slice(&self.next().to_le_bytes()),
+                _ => bad[here + bit as usize / 8] ^= 1 << (bit % 8),
+            }
+        }
+        bad
+    }
+}
+
+/// Whatever the code bytes are: the round trip gives them back, passes change what they say or leave the kernel alone, and
+/// nothing panics on the way.
+#[test]
+fn any_code_survives() {
+    let good = mul_mat();
+    let mut damage = Damage(0x9e37_79b9_7f4a_7c15);
+    for n in 0..80 {
+        let bad = damage.cubin(&good);
+        let opened = engine::Opened::new(&bad).unwrap();
+        let images = opened.images(None).unwrap();
+        let report = engine::roundtrip(&opened, &images, &|_| true, &|| ()).unwrap();
+        let broken: Vec<_> = report.kernels.iter().filter(|k| !k.holds()).collect();
+        assert!(broken.is_empty() && report.file_identical, "damage {n}: {broken:?}");
+        let outcome = engine::apply(&bad, &config(DEFTZ), &Options::default()).unwrap();
+        for k in &outcome.report.images[0].kernels {
+            let why = k.left_alone.as_deref().unwrap_or_default();
+            assert!(
+                why.is_empty() || why.contains("is in no table"),
+                "damage {n}: {}: {why}",
+                k.name
+            );
+        }
+    }
+}
