@@ -1,9 +1,10 @@
-//! How fast a kernel goes through text and back, in memory, on one core. Set `SASS_BENCH_CUBIN` to measure another file than the bundled
+//! How fast kernels go through text and back, in memory, on one core and on all. Set `SASS_BENCH_CUBIN` to measure another file than the bundled
 //! one.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_main};
+use rayon::prelude::*;
 use sass2mlir_ir as ir;
 
 fn roundtrip(c: &mut Criterion) {
@@ -45,15 +46,13 @@ fn roundtrip(c: &mut Criterion) {
                 .sum::<usize>()
         })
     });
-    group.bench_function("whole", |b| {
-        b.iter(|| {
-            for source in &sources {
-                let text = ir::print_module(&[ir::lift(isa, source).expect("lifts")]);
-                let kernels = ir::parse_module(&text).expect("parses");
-                assert!(ir::lower(&kernels[0]).expect("lowers") == source.code);
-            }
-        })
-    });
+    let whole = |source: &ir::Source<'_>| {
+        let text = ir::print_module(&[ir::lift(isa, source).expect("lifts")]);
+        let kernels = ir::parse_module(&text).expect("parses");
+        assert!(ir::lower(&kernels[0]).expect("lowers") == source.code);
+    };
+    group.bench_function("whole", |b| b.iter(|| sources.iter().for_each(whole)));
+    group.bench_function("whole, all cores", |b| b.iter(|| sources.par_iter().for_each(whole)));
     group.finish();
 }
 

@@ -70,18 +70,33 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Exactly those bytes, whatever follows them.
+    #[inline]
+    pub fn skip<const N: usize>(&mut self, bytes: &[u8; N]) -> bool {
+        let there = self.rest().first_chunk::<N>() == Some(bytes);
+        self.pos += if there { N } else { 0 };
+        there
+    }
+
     /// As [`Cursor::eat`], for `pool[start..end]`; the pool has [`PAD`] more bytes.
     #[inline]
     pub fn eat_pool(&mut self, pool: &[u8], start: usize, end: usize) -> bool {
         let len = end - start;
         let at = self.pos;
-        let (text, wanted) = (self.rest(), &pool[start..]);
-        let same = match (text.first_chunk::<PAD>(), wanted.first_chunk::<PAD>()) {
-            (Some(text), Some(wanted)) if len <= PAD && len > 0 => {
-                let differ = u128::from_le_bytes(*text) ^ u128::from_le_bytes(*wanted);
-                differ << (128 - 8 * len) == 0
+        let (mut text, mut wanted) = (self.rest(), &pool[start..]);
+        let (mut left, mut differ) = (len, 0u128);
+        let same = loop {
+            let (Some(a), Some(b)) = (text.first_chunk::<PAD>(), wanted.first_chunk::<PAD>()) else {
+                break differ == 0 && text.starts_with(&wanted[..left]);
+            };
+            let here = u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b);
+            if left <= PAD {
+                let kept = if left == 0 { 0 } else { here << (128 - 8 * left) };
+                break differ | kept == 0;
             }
-            _ => text.starts_with(&wanted[..len]),
+            differ |= here;
+            (text, wanted) = (&text[PAD..], &wanted[PAD..]);
+            left -= PAD;
         };
         let behind = self.bytes.get(at + len).copied().unwrap_or(0);
         if same && !(is_identifier_byte(behind) && len > 0 && is_identifier_byte(pool[end - 1])) {

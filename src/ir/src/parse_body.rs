@@ -358,6 +358,7 @@ impl<'a> Parser<'a> {
         self.agrees(pin, expect, pos)
     }
 
+    #[inline]
     fn agrees(&self, pin: Pin, expect: Expect, pos: usize) -> Result<()> {
         match expect {
             Expect::Pin(p) if p != pin => {
@@ -379,21 +380,26 @@ impl<'a> Parser<'a> {
         if self.cursor.peek() == Some(b'%') {
             let name = self.value_name()?;
             let mut count = 1;
-            self.cursor.space();
-            if self.cursor.eat(":") {
+            if !self.cursor.skip(b" = ") {
                 self.cursor.space();
-                count = self
-                    .cursor
-                    .decimal()
-                    .filter(|n| *n > 1 && *n < 1 << 16)
-                    .ok_or_else(|| self.cursor.error("expected a number of results above 1"))?;
+                if self.cursor.skip(b":") {
+                    self.cursor.space();
+                    count = self
+                        .cursor
+                        .decimal()
+                        .filter(|n| *n > 1 && *n < 1 << 16)
+                        .ok_or_else(|| self.cursor.error("expected a number of results above 1"))?;
+                }
+                expect(&mut self.cursor, "=")?;
                 self.cursor.space();
             }
-            expect(&mut self.cursor, "=")?;
-            self.cursor.space();
             results = Some((name, count));
         }
         let at = self.cursor.pos;
+        // Mnemonics are upper case, everything else is not.
+        if matches!(self.cursor.rest(), [b's', b'a', b's', b's', b'.', b'A'..=b'Z', ..]) {
+            return self.instruction(layouts, results, at);
+        }
         let name = self.cursor.identifier();
         if let Some(file) = FILES.into_iter().find(|f| *f != RegFile::B && constant_op(*f) == name) {
             self.results(results, self.kernel.pins.len() as u32, 1, at)?;

@@ -108,10 +108,8 @@ impl Parser<'_> {
         if self.label == SUCCESSOR && successors == 0 {
             return Err(self.cursor.error("expected a code label or a successor"));
         }
-        if !self.cursor.rest().starts_with(b" raw") {
+        if !self.cursor.skip(b" ") || self.cursor.pos != raw {
             self.cursor.space();
-        } else {
-            self.cursor.pos += 1;
         }
         if self.cursor.pos != raw {
             return Err(self.disagrees(layout, word));
