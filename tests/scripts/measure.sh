@@ -36,8 +36,9 @@ seconds = time.monotonic() - start
 program = os.environ["CARGO_TARGET_DIR"] + "/release/sass2mlir"
 full = os.path.getsize(program)
 subprocess.run(["strip", program], check=True)
-print(f"build time on {os.cpu_count()} cores  {seconds:.0f} s")
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(f"build time on {os.cpu_count()} cores  {seconds:.0f} s ({used.ru_utime + used.ru_stime:.0f} s of processor time)")
 print(f"peak memory, all processes together  {peak / 2**20:.0f} MiB")
-print(f"largest single process  {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MiB")
+print(f"largest single process  {used.ru_maxrss / 1024:.0f} MiB")
 print(f"binary  {full / 1e6:.2f} MB, {os.path.getsize(program) / 1e6:.2f} MB stripped")
 P
