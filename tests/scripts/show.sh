@@ -4,19 +4,17 @@ set -euo pipefail
 program=$1 cubin=$2 sm=$3
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+say() { printf '\n== %s\n' "$*"; }
 
-say "1. Read every kernel, lift it to SSA, print, parse, lower with all registers cleared, compare bytes"
-"$program" roundtrip "$cubin" --arch "$sm" > "$out/roundtrip.txt"
-head -n 5 "$out/roundtrip.txt"
-echo "  ... $(wc -l < "$out/roundtrip.txt") lines in all"
+say "Round trip: decode, SSA, text, parse, lower with all registers cleared, patch, compare"
+"$program" roundtrip "$cubin" --arch "$sm"
 
-say "2. One kernel as MLIR"
+say "Lift: kernels as MLIR text, of which a few lines"
 "$program" lift "$cubin" -o "$out/all.mlir"
-awk '/sass\.func "mul_mat_q4_K"/ { on = 1 } on && !/unrealized_conversion_cast/ { print substr($0, 1, 160); if (++n == 16) exit }' "$out/all.mlir"
-echo "  ... $(grep -c 'sass\.func' "$out/all.mlir") kernels, $(wc -l < "$out/all.mlir") lines in all"
+awk '/LDG|FFMA|STG|EXIT/ && n < 6 { print substr($0, 1, 170); n++ }' "$out/all.mlir"
+echo "   ... $(grep -c 'sass\.func' "$out/all.mlir") kernels, $(wc -l < "$out/all.mlir") lines in all"
 
-say "3. A pass: ffma-deftz makes FFMA keep denormals, in the kernels that a glob names"
+say "Apply: FFMA keeps denormals in the kernels that pass.toml names"
 cat > "$out/pass.toml" <<T
 [[pass]]
 name = "ffma-deftz"
@@ -25,12 +23,14 @@ fn = ["*mul_mat*"]
 mode = "apply"
 T
 cat "$out/pass.toml"
-"$program" apply "$cubin" --config "$out/pass.toml" -o "$out/new.cubin" > "$out/apply.txt"
-grep -B 1 -A 1 -E 'ffma-deftz.*[1-9]' "$out/apply.txt" | head -n 12 || head -n 12 "$out/apply.txt"
+echo
+"$program" apply "$cubin" --config "$out/pass.toml" -o "$out/new.cubin"
 
-say "4. What changed in the file"
+say "What changed"
 cmp -l "$cubin" "$out/new.cubin" > "$out/bytes.txt" || true
-echo "  $(stat -c %s "$cubin") bytes, $(wc -l < "$out/bytes.txt") of them differ"
-"$program" disasm "$cubin" > "$out/before.txt"
-"$program" disasm "$out/new.cubin" > "$out/after.txt"
-diff "$out/before.txt" "$out/after.txt" | head -n 6 || true
+echo "$(wc -l < "$out/bytes.txt") of $(wc -c < "$cubin") bytes"
+"$program" disasm "$cubin" --hex > "$out/before.txt"
+"$program" disasm "$out/new.cubin" --hex > "$out/after.txt"
+diff "$out/before.txt" "$out/after.txt" > "$out/diff.txt" || true
+head -n 8 "$out/diff.txt"
+echo "   ... $(grep -c '^<' "$out/diff.txt") instructions"
