@@ -147,7 +147,9 @@ impl OperandWriter<'_, '_> {
                 skip = 0..0;
                 continue;
             }
-            special = false;
+            if std::mem::take(&mut special) {
+                line.text(" ")?; // `-QNAN .H1`
+            }
             match part {
                 Part::Open(len) => {
                     line.text("[")?;
