@@ -3,3 +3,4 @@
 //! An offline tool: users of sass2mlir never run it.
 
 pub mod access;
+pub mod plr;

@@ -1,14 +1,38 @@
 //! Which registers each field of a form names, whether it reads or writes them, and how many.
+//!
+//! Fills `access`, `width` and `when` of `fields.tsv`, `widths.tsv`, and fields for operands that no text shows (`h0.UR0`).
+//! Everything else in the tables comes from the text. What the tool answers is taken as it is, but for the rules in
+//! [`rules`].
 
-use std::path::PathBuf;
+mod hidden;
+mod learn;
+mod model;
+mod rules;
+mod table;
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use anyhow::Context;
+use isa::Target;
+use union_gen::tsv::{Family, FieldRow, WidthRow};
+
+use crate::plr::Oracle;
+use learn::FormResult;
+use model::{Matcher, Model};
+use words::Touch;
+
+/// Forms that are asked about together.
+const CHUNK: usize = 48;
 
 /// Options of `probe access`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Target, for example sm_87
     #[arg(long)]
-    pub sm: String,
+    pub sm: Target,
     /// The folder of the tables
     #[arg(long, default_value = "opcodes")]
     pub opcodes: PathBuf,
@@ -18,9 +42,123 @@ pub struct Args {
     /// Threads
     #[arg(long, default_value_t = 2)]
     pub jobs: usize,
+    /// Only forms whose id contains this
+    #[arg(long)]
+    pub only: Option<String>,
+    /// Say what would be written and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// The folder of a target's tables: `SM87` for `sm_87`.
+pub fn folder(opcodes: &Path, target: Target) -> PathBuf {
+    opcodes.join(target.name().replace("sm_", "SM"))
 }
 
 /// Runs `probe access`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("access inference for {} is not built yet", args.sm)
+    let dir = folder(&args.opcodes, args.sm);
+    let mut family = Family::read(&dir)?;
+    let oracle = Oracle::new(args.tools.as_deref(), args.sm, args.jobs)?;
+    let found = infer(&oracle, &mut family, args.only.as_deref(), &mut |done, all| {
+        eprintln!("access: {done} of {all} forms");
+    })?;
+    report(&found);
+    if !args.dry_run {
+        family.write(&dir).context("writing the tables")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Infers access for every form (or those whose id contains `only`) and puts it into `family`.
+pub fn infer(
+    oracle: &Oracle,
+    family: &mut Family,
+    only: Option<&str>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> anyhow::Result<BTreeMap<String, FormResult>> {
+    let wanted = |form: &str| only.is_none_or(|o| form.contains(o));
+    family.fields.retain(|f| !(f.field.starts_with('h') && wanted(&f.form)));
+    family.widths.retain(|w| !wanted(&w.form));
+    let mut models = Model::all(family);
+    let matcher = Matcher::new(&models);
+    models.sort_by_key(|m| !wanted(&m.form));
+    let matcher = if only.is_some() { Matcher::new(&models) } else { matcher };
+    let count = models.iter().filter(|m| wanted(&m.form)).count();
+    let mut found = BTreeMap::new();
+    for start in (0..count).step_by(CHUNK) {
+        let range = start..count.min(start + CHUNK);
+        let remarks = learn::find_hidden(oracle, &mut models, range.clone(), &matcher)?;
+        let results = learn::learn(oracle, &models, range.clone(), &matcher)?;
+        for ((i, mut result), mut hidden) in range.clone().zip(results).zip(remarks) {
+            hidden.append(&mut result.remarks);
+            result.remarks = hidden;
+            store(family, &models[i], &result);
+            found.insert(models[i].form.clone(), result);
+        }
+        progress(range.end, count);
+    }
+    Ok(found)
+}
+
+/// `r`, `w`, `rw` or nothing, and the width.
+fn cells(touch: Touch) -> (String, u8) {
+    let access = match touch {
+        (0, 0) => "",
+        (_, 0) => "r",
+        (0, _) => "w",
+        _ => "rw",
+    };
+    (access.to_owned(), touch.0.max(touch.1))
+}
+
+fn store(family: &mut Family, model: &Model, result: &FormResult) {
+    for (field, learnt) in model.fields.iter().zip(&result.fields) {
+        let Some(learnt) = learnt else { continue };
+        let table = rules::corrected(model, field, &learnt.table);
+        let (access, width) = cells(table.default);
+        let when = if learnt.always { "always" } else { "printed" };
+        let row = family
+            .fields
+            .iter_mut()
+            .find(|f| f.form == model.form && f.field == field.name);
+        match row {
+            Some(row) => (row.access, row.width, row.when) = (access, width, when.to_owned()),
+            None => family.fields.push(FieldRow {
+                form: model.form.clone(),
+                field: field.name.clone(),
+                kind: field.file.name().to_owned(),
+                bits: field.bits.clone(),
+                map: if field.inverted { "~u" } else { "u" }.to_owned(),
+                elide: Vec::new(),
+                access,
+                width,
+                when: when.to_owned(),
+            }),
+        }
+        for (value, touch) in &table.rows {
+            let (access, width) = cells(*touch);
+            family.widths.push(WidthRow {
+                form: model.form.clone(),
+                field: field.name.clone(),
+                bits: table.bits.clone(),
+                value: *value,
+                access,
+                width,
+            });
+        }
+    }
+}
+
+fn report(found: &BTreeMap<String, FormResult>) {
+    let words: usize = found.values().map(|r| r.words).sum();
+    println!("{} forms, {words} words", found.len());
+    for (form, r) in found {
+        for remark in &r.remarks {
+            println!("{form}: {remark}");
+        }
+        for (usage, n) in r.implicit.iter().take(3) {
+            println!("{form}: beside its fields ({n} of {} words): {usage}", r.words);
+        }
+    }
 }

@@ -1,0 +1,546 @@
+//! Learns access and width of every register field of a form, and the selector bits on which they depend.
+//!
+//! From random base words each unit (selector or bit) is varied alone; a field whose access changes depends on the unit.
+//! Then all combinations of the units it depends on are asked on several backgrounds. Where two words still contradict each
+//! other, the words between them, one unit apart, show which other unit decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use union_gen::bits::Bits;
+
+use super::hidden::{self, Base, Votes};
+use super::model::{CONTROL, Matcher, Model, Slot};
+use super::table::{self, Table};
+use super::words::{Maker, Numbers, Rng, Seen, Touch, Unit};
+use crate::plr::{File, Oracle, OracleError, Usage};
+
+/// Base words of each kind (tame, wild) for each match row.
+const BASES: usize = 5;
+/// Most combinations asked for one set of units.
+const COMBINATIONS: usize = 1500;
+/// A field that depends on more bits is not understood.
+const MOST_BITS: usize = 14;
+
+/// What was learnt about one field.
+#[derive(Clone, Debug)]
+pub struct Learnt {
+    /// Field name.
+    pub name: String,
+    /// Access by selector bits.
+    pub table: Table,
+    /// Touched in shapes that do not print it, too.
+    pub always: bool,
+    /// Number of words that show it.
+    pub words: usize,
+    /// Words that contradict the table.
+    pub contradictions: usize,
+}
+
+/// What was learnt about one form.
+#[derive(Clone, Debug, Default)]
+pub struct FormResult {
+    /// In the order of the model's fields; none if no word shows the field.
+    pub fields: Vec<Option<Learnt>>,
+    /// Registers beside the fields: (usage, words that show it).
+    pub implicit: Vec<(Usage, usize)>,
+    /// Words asked that the tool accepts.
+    pub words: usize,
+    /// Things to look at.
+    pub remarks: Vec<String>,
+}
+
+struct Sample {
+    seen: Seen,
+    owns: Vec<bool>,
+    numbers: Numbers,
+}
+
+struct Work<'a> {
+    maker: Maker<'a>,
+    rng: Rng,
+    units: Vec<Unit>,
+    bases: Vec<Base>,
+    data: BTreeMap<u128, Sample>,
+    depends: Vec<BTreeSet<u8>>,
+    remarks: Vec<String>,
+}
+
+/// A word to ask, and what it was made from.
+struct Ask {
+    work: usize,
+    word: u128,
+    numbers: Numbers,
+    owns: Vec<bool>,
+}
+
+/// Finds hidden fields of the models `range` and adds them to the models.
+pub fn find_hidden(
+    oracle: &Oracle,
+    models: &mut [Model],
+    range: std::ops::Range<usize>,
+    matcher: &Matcher,
+) -> Result<Vec<Vec<String>>, OracleError> {
+    let mut remarks = vec![Vec::new(); range.len()];
+    let mut found = Vec::new();
+    {
+        let works = prepare(oracle, models, range.clone(), matcher, 1)?;
+        let mut asks = Vec::new();
+        for (w, work) in works.iter().enumerate() {
+            for (b, base) in work.bases.iter().enumerate().filter(|(_, b)| !b.seen.rest.is_empty()) {
+                asks.extend(
+                    hidden::flips(&work.maker, base)
+                        .into_iter()
+                        .map(|(bit, word)| (w, b, bit, word)),
+                );
+            }
+        }
+        let answers = oracle.usage(&asks.iter().map(|a| a.3).collect::<Vec<_>>())?;
+        let mut votes: Vec<Votes> = works.iter().map(|_| Votes::default()).collect();
+        let mut at = 0;
+        while at < asks.len() {
+            let (w, b) = (asks[at].0, asks[at].1);
+            let end = (at..asks.len())
+                .find(|&i| (asks[i].0, asks[i].1) != (w, b))
+                .unwrap_or(asks.len());
+            let (work, base) = (&works[w], &works[w].bases[b]);
+            let flipped: Vec<(u8, Option<Usage>)> = (at..end)
+                .map(|i| {
+                    let usage = answers[i].as_ref();
+                    (
+                        asks[i].2,
+                        usage.map(|l| work.maker.seen(asks[i].3, &base.owns, &l.usage).rest),
+                    )
+                })
+                .collect();
+            votes[w].add(base, &flipped);
+            at = end;
+        }
+        for (w, work) in works.iter().enumerate() {
+            let m = work.maker.model;
+            let wide_ur = m.fields.iter().any(|f| f.file == File::Ur && f.bits.len() > 6);
+            let width = |file| match file {
+                File::R => 8,
+                File::Ur => {
+                    if wide_ur {
+                        8
+                    } else {
+                        6
+                    }
+                }
+                File::P | File::Up => 3,
+            };
+            let (fields, notes) = votes[w].fields(width, m.fixed() | m.selected() | CONTROL);
+            // A field of another shape with the same bits is that operand, only not printed.
+            let known = |bits: &Bits| m.fields.iter().any(|f| f.bits.mask() & bits.mask() != 0);
+            found.push(fields.into_iter().filter(|f| !known(&f.bits)).collect::<Vec<_>>());
+            remarks[w] = notes;
+        }
+    }
+    for (model, fields) in models[range].iter_mut().zip(found) {
+        for (n, mut field) in fields.into_iter().enumerate() {
+            field.slot = Slot::Hidden(n as u8);
+            field.name = format!("h{n}.{}0", field.file.name());
+            model.fields.push(field);
+        }
+    }
+    Ok(remarks)
+}
+
+/// Learns the models `range`.
+pub fn learn(
+    oracle: &Oracle,
+    models: &[Model],
+    range: std::ops::Range<usize>,
+    matcher: &Matcher,
+) -> Result<Vec<FormResult>, OracleError> {
+    let mut works = prepare(oracle, models, range, matcher, 2)?;
+    vary_alone(oracle, &mut works)?;
+    for _ in 0..2 {
+        combine(oracle, &mut works)?;
+        for _ in 0..3 {
+            if !settle(oracle, &mut works)? {
+                break;
+            }
+        }
+    }
+    Ok(works.iter_mut().map(result).collect())
+}
+
+/// Base words for each model.
+fn prepare<'a>(
+    oracle: &Oracle,
+    models: &'a [Model],
+    range: std::ops::Range<usize>,
+    matcher: &'a Matcher,
+    salt: u64,
+) -> Result<Vec<Work<'a>>, OracleError> {
+    let mut works: Vec<Work<'a>> = range
+        .map(|i| {
+            let maker = Maker::new(models, i, matcher);
+            Work {
+                rng: Rng::new(&maker.model.form, salt),
+                units: maker.units(),
+                depends: vec![BTreeSet::new(); maker.model.fields.len()],
+                maker,
+                bases: Vec::new(),
+                data: BTreeMap::new(),
+                remarks: Vec::new(),
+            }
+        })
+        .collect();
+    for tries in [16, 120] {
+        let mut asks = Vec::new();
+        let mut wild = Vec::new();
+        for (w, work) in works.iter_mut().enumerate().filter(|(_, w)| w.bases.len() < 2) {
+            for row in 0..work.maker.model.rows.len() {
+                for t in 0..tries {
+                    let numbers = work.maker.numbers(&mut work.rng);
+                    let Some(word) = work.maker.base(&mut work.rng, row, t % 2 == 1) else {
+                        continue;
+                    };
+                    let (word, owns) = work.maker.numbered(word, &numbers);
+                    if let Some(word) = work.maker.own(word) {
+                        asks.push(Ask {
+                            work: w,
+                            word,
+                            numbers,
+                            owns,
+                        });
+                        wild.push((row, t % 2 == 1));
+                    }
+                }
+            }
+        }
+        let answers = ask(oracle, &works, &asks)?;
+        let mut count: BTreeMap<(usize, usize, bool), usize> = BTreeMap::new();
+        for ((a, seen), (row, wild)) in asks.into_iter().zip(answers).zip(wild) {
+            let Some(seen) = seen else { continue };
+            let n = count.entry((a.work, row, wild)).or_default();
+            if *n < BASES {
+                *n += 1;
+                works[a.work].bases.push(Base {
+                    word: a.word,
+                    numbers: a.numbers,
+                    owns: a.owns,
+                    seen,
+                });
+            }
+        }
+    }
+    // Last resort: the filler, with a number in one field at a time.
+    let mut asks = Vec::new();
+    for (w, work) in works.iter_mut().enumerate().filter(|(_, w)| w.bases.is_empty()) {
+        for _ in 0..3 {
+            let numbers = work.maker.numbers(&mut work.rng);
+            for field in 0..=work.maker.model.fields.len() {
+                let one = numbers.only(field);
+                let (word, owns) = work.maker.numbered(work.maker.model.filler, &one);
+                asks.extend(work.maker.own(word).map(|word| Ask {
+                    work: w,
+                    word,
+                    numbers: one,
+                    owns,
+                }));
+            }
+        }
+        work.remarks
+            .push("no random word is legal: learnt from its filler".into());
+    }
+    let answers = ask(oracle, &works, &asks)?;
+    for (a, seen) in asks.into_iter().zip(answers) {
+        if let Some(seen) = seen {
+            works[a.work].bases.push(Base {
+                word: a.word,
+                numbers: a.numbers,
+                owns: a.owns,
+                seen,
+            });
+        }
+    }
+    for work in &mut works {
+        for base in &work.bases {
+            let sample = Sample {
+                seen: base.seen.clone(),
+                owns: base.owns.clone(),
+                numbers: base.numbers.clone(),
+            };
+            work.data.insert(base.word, sample);
+        }
+    }
+    Ok(works)
+}
+
+fn ask(oracle: &Oracle, works: &[Work<'_>], asks: &[Ask]) -> Result<Vec<Option<Seen>>, OracleError> {
+    let lines = oracle.usage(&asks.iter().map(|a| a.word).collect::<Vec<_>>())?;
+    let seen = asks
+        .iter()
+        .zip(lines)
+        .map(|(a, line)| Some(works[a.work].maker.seen(a.word, &a.owns, &line?.usage)));
+    Ok(seen.collect())
+}
+
+/// Asks and keeps the answers.
+fn ask_and_keep(oracle: &Oracle, works: &mut [Work<'_>], asks: Vec<Ask>) -> Result<(), OracleError> {
+    let answers = ask(oracle, works, &asks)?;
+    for (a, seen) in asks.into_iter().zip(answers) {
+        if let Some(seen) = seen {
+            works[a.work].data.insert(
+                a.word,
+                Sample {
+                    seen,
+                    owns: a.owns,
+                    numbers: a.numbers,
+                },
+            );
+        }
+    }
+    Ok(())
+}
+
+impl Work<'_> {
+    /// `word` with `unit` set to `value`, numbered again; none if it is another form's.
+    fn variant(&self, word: u128, bits: &Bits, value: u64, numbers: &Numbers) -> Option<(u128, Vec<bool>)> {
+        let word = self.maker.own(bits.set(word, value))?;
+        let (word, owns) = self.maker.numbered(word, numbers);
+        Some((self.maker.own(word)?, owns))
+    }
+
+    /// Whether the field is touched in shapes that do not print it.
+    fn always(&self, field: usize) -> bool {
+        let f = &self.maker.model.fields[field];
+        matches!(f.slot, Slot::Hidden(_))
+            || self
+                .data
+                .iter()
+                .any(|(w, s)| s.seen.touch[field].is_some_and(|t| t != (0, 0)) && !self.maker.printed(f, *w))
+    }
+
+    /// The words that show `field`.
+    fn shown(&self, field: usize, always: bool) -> Vec<(u128, Touch)> {
+        let f = &self.maker.model.fields[field];
+        self.data
+            .iter()
+            .filter(|(w, _)| always || self.maker.printed(f, **w))
+            .filter_map(|(w, s)| Some((*w, s.seen.touch[field]?)))
+            .collect()
+    }
+
+    fn decisive(&self, field: usize) -> Bits {
+        Bits(self.depends[field].iter().copied().collect())
+    }
+
+    /// Notes that the field changes between two words that differ in the units' bits.
+    fn note(&mut self, field: usize, a: u128, b: u128) -> bool {
+        let free = self.units.iter().fold(0, |m, u| m | u.bits.mask()) | self.maker.model.fixed();
+        let before = self.depends[field].len();
+        self.depends[field].extend((0..128u8).filter(|i| (a ^ b) & free & (1 << i) != 0));
+        self.depends[field].len() > before
+    }
+
+    /// The units that cover the field's decisive bits.
+    fn units_of(&self, field: usize) -> Vec<usize> {
+        let mask = self.decisive(field).mask();
+        (0..self.units.len())
+            .filter(|&u| self.units[u].bits.mask() & mask != 0)
+            .collect()
+    }
+}
+
+fn vary_alone(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<(), OracleError> {
+    let mut asks = Vec::new();
+    let mut pairs = Vec::new();
+    for (w, work) in works.iter().enumerate() {
+        for base in &work.bases {
+            for unit in &work.units {
+                for &value in unit.values.iter().filter(|v| **v != unit.bits.get(base.word)) {
+                    if let Some((word, owns)) = work.variant(base.word, &unit.bits, value, &base.numbers) {
+                        pairs.push((w, base.word, word));
+                        asks.push(Ask {
+                            work: w,
+                            word,
+                            numbers: base.numbers.clone(),
+                            owns,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    ask_and_keep(oracle, works, asks)?;
+    for (w, a, b) in pairs {
+        let work = &mut works[w];
+        let (Some(sa), Some(sb)) = (work.data.get(&a), work.data.get(&b)) else {
+            continue;
+        };
+        let changed: Vec<usize> = (0..work.depends.len())
+            .filter(|&f| match (sa.seen.touch[f], sb.seen.touch[f]) {
+                (Some(x), Some(y)) => x != y,
+                _ => false,
+            })
+            .collect();
+        for f in changed {
+            let field = &work.maker.model.fields[f];
+            let both = work.maker.printed(field, a) == work.maker.printed(field, b);
+            if both || work.always(f) {
+                work.note(f, a, b);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Asks all combinations of the units that a field depends on.
+fn combine(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<(), OracleError> {
+    let mut asks = Vec::new();
+    for (w, work) in works.iter_mut().enumerate() {
+        let sets: BTreeSet<Vec<usize>> = (0..work.depends.len())
+            .filter(|&f| work.depends[f].len() <= MOST_BITS)
+            .map(|f| work.units_of(f))
+            .filter(|u| !u.is_empty())
+            .collect();
+        for set in sets {
+            let total = set
+                .iter()
+                .fold(1usize, |t, &u| t.saturating_mul(work.units[u].values.len()));
+            for n in 0..total.min(COMBINATIONS) {
+                let mut code = if total > COMBINATIONS {
+                    work.rng.next() as usize
+                } else {
+                    n
+                };
+                let mut value = Bits::default();
+                let mut placed = 0;
+                for &u in &set {
+                    let unit = &work.units[u];
+                    placed |= unit.bits.set(0, unit.values[code % unit.values.len()]);
+                    code /= unit.values.len();
+                    value.0.extend(&unit.bits.0);
+                }
+                for _ in 0..2 {
+                    if work.bases.is_empty() {
+                        break;
+                    }
+                    let base = &work.bases[work.rng.below(work.bases.len())];
+                    if let Some((word, owns)) = work.variant(base.word, &value, value.get(placed), &base.numbers)
+                        && !work.data.contains_key(&word)
+                    {
+                        asks.push(Ask {
+                            work: w,
+                            word,
+                            numbers: base.numbers.clone(),
+                            owns,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    ask_and_keep(oracle, works, asks)
+}
+
+/// Looks for the unit behind each contradiction; false if there is none left to look at.
+fn settle(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<bool, OracleError> {
+    let mut asks = Vec::new();
+    let mut paths = Vec::new();
+    for (w, work) in works.iter_mut().enumerate() {
+        for field in 0..work.depends.len() {
+            if work.depends[field].len() > MOST_BITS {
+                continue;
+            }
+            let seen = work.shown(field, work.always(field));
+            let Err((a, b)) = table::build(&work.decisive(field), &seen) else {
+                continue;
+            };
+            let numbers = work.data[&a].numbers.clone();
+            let differ: Vec<usize> = (0..work.units.len())
+                .filter(|&u| work.units[u].bits.mask() & (a ^ b) != 0)
+                .collect();
+            for _ in 0..3 {
+                let mut order = differ.clone();
+                work.rng.shuffle(&mut order);
+                let mut word = a;
+                let mut path = vec![a];
+                for u in order {
+                    let bits = &work.units[u].bits;
+                    if let Some((next, owns)) = work.variant(word, bits, bits.get(b), &numbers) {
+                        word = next;
+                        path.push(word);
+                        asks.push(Ask {
+                            work: w,
+                            word,
+                            numbers: numbers.clone(),
+                            owns,
+                        });
+                    }
+                }
+                path.push(b);
+                paths.push((w, field, path));
+            }
+        }
+    }
+    let any = !paths.is_empty();
+    ask_and_keep(oracle, works, asks)?;
+    let mut progress = false;
+    for (w, field, path) in paths {
+        let work = &mut works[w];
+        let steps: Vec<(u128, Touch)> = path
+            .iter()
+            .filter_map(|p| Some((*p, work.data.get(p)?.seen.touch[field]?)))
+            .collect();
+        if let Some(pair) = steps.windows(2).find(|s| s[0].1 != s[1].1) {
+            progress |= work.note(field, pair[0].0, pair[1].0);
+        }
+    }
+    Ok(any && progress)
+}
+
+fn result(work: &mut Work<'_>) -> FormResult {
+    let mut out = FormResult {
+        words: work.data.len(),
+        remarks: std::mem::take(&mut work.remarks),
+        ..Default::default()
+    };
+    for (f, field) in work.maker.model.fields.iter().enumerate() {
+        let always = work.always(f);
+        let seen = work.shown(f, always);
+        if seen.is_empty() {
+            out.remarks.push(format!("{}: no word shows it", field.name));
+            out.fields.push(None);
+            continue;
+        }
+        let mut contradictions = 0;
+        let table = table::build(&work.decisive(f), &seen).unwrap_or_else(|(a, b)| {
+            let t = table::majority(&work.decisive(f), &seen);
+            contradictions = seen.iter().filter(|(w, touch)| t.get(*w) != *touch).count();
+            out.remarks.push(format!(
+                "{}: {contradictions} of {} words contradict, e.g. {a:032x} {b:032x}",
+                field.name,
+                seen.len()
+            ));
+            t
+        });
+        for (_, (r, w)) in table.rows.iter().chain([&(0, table.default)]) {
+            if *r > 0 && *w > 0 && r != w {
+                out.remarks.push(format!("{}: reads {r}, writes {w}", field.name));
+            }
+        }
+        out.fields.push(Some(Learnt {
+            name: field.name.clone(),
+            table,
+            always,
+            words: seen.len(),
+            contradictions,
+        }));
+    }
+    let mut implicit: BTreeMap<Usage, usize> = BTreeMap::new();
+    for s in work
+        .data
+        .values()
+        .filter(|s| !s.seen.rest.is_empty() && s.owns.iter().all(|o| *o))
+    {
+        *implicit.entry(s.seen.rest).or_default() += 1;
+    }
+    out.implicit = implicit.into_iter().collect();
+    out.implicit.sort_by_key(|(u, n)| (std::cmp::Reverse(*n), *u));
+    out
+}

@@ -1,0 +1,226 @@
+//! Makes words of a form whose register fields hold distinct, far-apart numbers, and reads `-plr`'s answer back per field.
+
+use union_gen::bits::Bits;
+
+use super::model::{CONTROL, Matcher, Model, RegField};
+use crate::plr::{File, Usage};
+
+/// A small deterministic generator (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// Seeded by a name, so that a form's words do not depend on the other forms.
+    pub fn new(name: &str, salt: u64) -> Self {
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ salt, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        });
+        Self(hash)
+    }
+
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// 128 random bits.
+    pub fn word(&mut self) -> u128 {
+        u128::from(self.next()) << 64 | u128::from(self.next())
+    }
+
+    /// Below `n`, which is not 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// Puts `items` in random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i + 1));
+        }
+    }
+}
+
+/// What one field does in one word: registers read and written from its number on.
+pub type Touch = (u8, u8);
+
+/// Everything seen in one word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// For each field of the model: none if it holds no number of its own in this word.
+    pub touch: Vec<Option<Touch>>,
+    /// Registers that no field explains.
+    pub rest: Usage,
+}
+
+/// A register number for each field of a form; the same one in every word made from one base.
+#[derive(Clone, Debug)]
+pub struct Numbers(Vec<Option<u32>>);
+
+impl Numbers {
+    /// A number in field `field` only.
+    pub fn only(&self, field: usize) -> Self {
+        Self(
+            self.0
+                .iter()
+                .enumerate()
+                .map(|(i, n)| n.filter(|_| i == field))
+                .collect(),
+        )
+    }
+}
+
+/// The part of a word that can be varied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Its bits.
+    pub bits: Bits,
+    /// The values to try.
+    pub values: Vec<u64>,
+}
+
+/// Instructions after which the tool wants a valid target: their numbers stay 0.
+const TARGETS: &[&str] = &[
+    "BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "CALL", "RET", "BSSY", "WARPSYNC",
+];
+
+/// Makes words of one form.
+pub struct Maker<'a> {
+    /// The form.
+    pub model: &'a Model,
+    index: usize,
+    matcher: &'a Matcher,
+}
+
+impl<'a> Maker<'a> {
+    /// For the model with index `index`.
+    pub fn new(models: &'a [Model], index: usize, matcher: &'a Matcher) -> Self {
+        Self {
+            model: &models[index],
+            index,
+            matcher,
+        }
+    }
+
+    /// Numbers for the fields, in random order from a pool that keeps tuples apart and aligned.
+    pub fn numbers(&self, rng: &mut Rng) -> Numbers {
+        let mut out = vec![None; self.model.fields.len()];
+        for file in File::ALL {
+            let mine = || self.model.fields.iter().enumerate().filter(|(_, f)| f.file == file);
+            let mut pool: Vec<u32> = match file {
+                File::P | File::Up => (0..7).collect(),
+                _ if mine().all(|(_, f)| f.bits.len() >= 8) => (1..16).map(|i| 16 * i).collect(),
+                _ => (1..8).map(|i| 8 * i).collect(),
+            };
+            rng.shuffle(&mut pool);
+            for ((i, _), n) in mine().zip(pool) {
+                out[i] = Some(n);
+            }
+        }
+        Numbers(out)
+    }
+
+    /// A random word of match row `row`: selectors are drawn from their legal values; bits that nothing owns, and
+    /// numbers, are the filler's, or random ones if `wild`. None if it would be of another form.
+    pub fn base(&self, rng: &mut Rng, row: usize, wild: bool) -> Option<u128> {
+        let m = self.model;
+        let owned = m.fields.iter().fold(m.selected() | CONTROL, |o, f| o | f.bits.mask());
+        let noise = if wild { rng.word() & !owned } else { 0 };
+        let mut word = m.filler ^ noise;
+        if self.has_target() {
+            word = m.numbers.iter().fold(word, |w, (bits, _)| bits.set(w, 0));
+        }
+        for g in &m.groups {
+            if !g.values.is_empty() {
+                word = g.bits.set(word, g.values[rng.below(g.values.len())]);
+            }
+        }
+        let (mask, value) = m.rows[row];
+        self.own(word & !mask | value)
+    }
+
+    /// `word` if it is of this form.
+    pub fn own(&self, word: u128) -> Option<u128> {
+        (self.matcher.find(word) == Some(self.index)).then_some(word)
+    }
+
+    /// Whether a number of the form is a place in the code.
+    pub fn has_target(&self) -> bool {
+        TARGETS.contains(&self.model.mnemonic.as_str()) || self.model.numbers.iter().any(|(_, rel)| *rel)
+    }
+
+    /// `word` with the numbers in every field that owns its bits, and which fields those are.
+    pub fn numbered(&self, word: u128, numbers: &Numbers) -> (u128, Vec<bool>) {
+        let m = self.model;
+        let mut taken = m.fixed() | m.selected() | CONTROL;
+        let mut out = word;
+        let mut owns = vec![false; m.fields.len()];
+        for printed in [true, false] {
+            if !printed {
+                taken = m.numbers.iter().fold(taken, |t, (bits, _)| t | bits.mask());
+            }
+            for (i, field) in m.fields.iter().enumerate() {
+                let mask = field.bits.mask();
+                if let Some(n) = numbers.0[i].filter(|_| m.printed(field, word) == printed && taken & mask == 0) {
+                    out = field.set(out, n);
+                    owns[i] = true;
+                    taken |= mask;
+                }
+            }
+        }
+        (out, owns)
+    }
+
+    /// What can be varied: selectors, and each other bit of 104:0 that no match row fixes and no register field covers.
+    pub fn units(&self) -> Vec<Unit> {
+        let m = self.model;
+        let mut units: Vec<Unit> = m
+            .groups
+            .iter()
+            .map(|g| Unit {
+                bits: g.bits.clone(),
+                values: g.values.clone(),
+            })
+            .collect();
+        let mut taken = m.fixed() | m.selected() | CONTROL;
+        taken = m.fields.iter().fold(taken, |t, f| t | f.bits.mask());
+        if self.has_target() {
+            taken = m.numbers.iter().fold(taken, |t, (bits, _)| t | bits.mask());
+        }
+        units.extend((0..105u8).filter(|b| taken >> b & 1 == 0).map(|b| Unit {
+            bits: Bits(vec![b]),
+            values: vec![0, 1],
+        }));
+        units
+    }
+
+    /// Splits the tool's answer on `word` among the fields.
+    pub fn seen(&self, word: u128, owns: &[bool], usage: &Usage) -> Seen {
+        let mut rest = *usage;
+        let touch = self.model.fields.iter().zip(owns).map(|(field, &owns)| {
+            owns.then(|| {
+                let (n, file) = (field.get(word), field.file as usize);
+                let width = |set: &crate::plr::RegSet| match field.file {
+                    File::P | File::Up => u8::from(set.has(n)),
+                    File::R => set.run(n).min(15),
+                    File::Ur => set.run(n).min(7),
+                };
+                let touch = (width(&usage.read[file]), width(&usage.write[file]));
+                (n..n + u32::from(touch.0)).for_each(|r| rest.read[file].remove(r));
+                (n..n + u32::from(touch.1)).for_each(|r| rest.write[file].remove(r));
+                touch
+            })
+        });
+        let touch = touch.collect();
+        Seen { touch, rest }
+    }
+
+    /// Whether `field` is printed in `word`.
+    pub fn printed(&self, field: &RegField, word: u128) -> bool {
+        self.model.printed(field, word)
+    }
+}

@@ -1,0 +1,350 @@
+//! `nvdisasm -plr` as an oracle: which registers an instruction reads and writes.
+//!
+//! It works on a cubin only, so the words go into a dummy one that we write ourselves: a section for each word, the word
+//! and an EXIT in it. That way control flow, dead code and liveness of one word never touch another.
+
+mod dummy;
+mod listing;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use isa::Target;
+
+pub use dummy::dummy_cubin;
+pub use listing::{Line, Listing, parse};
+
+/// Words in one run of `nvdisasm -plr`.
+const BATCH: usize = 2000;
+/// Words in one run that only asks what is legal.
+const LEGAL_BATCH: usize = 30_000;
+
+/// A register file that `-plr` has a column group for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum File {
+    /// `R`, 255 is RZ.
+    R,
+    /// `P`, 7 is PT.
+    P,
+    /// `UR`.
+    Ur,
+    /// `UP`, 7 is UPT.
+    Up,
+}
+
+impl File {
+    /// All four, in the order of their columns.
+    pub const ALL: [File; 4] = [File::R, File::P, File::Ur, File::Up];
+
+    /// The name in the tables.
+    pub fn name(self) -> &'static str {
+        ["R", "P", "UR", "UP"][self as usize]
+    }
+
+    /// The file of a `kind` in `fields.tsv`, if it has a column.
+    pub fn of_kind(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|f| f.name() == kind)
+    }
+}
+
+/// A set of register numbers, 0 to 255.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RegSet([u64; 4]);
+
+impl RegSet {
+    /// Whether `n` is in it.
+    pub fn has(&self, n: u32) -> bool {
+        n < 256 && self.0[n as usize / 64] >> (n % 64) & 1 == 1
+    }
+
+    /// Adds `n`; numbers above 255 are left out.
+    pub fn add(&mut self, n: u32) {
+        if n < 256 {
+            self.0[n as usize / 64] |= 1 << (n % 64);
+        }
+    }
+
+    /// Takes `n` out.
+    pub fn remove(&mut self, n: u32) {
+        if n < 256 {
+            self.0[n as usize / 64] &= !(1 << (n % 64));
+        }
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// The numbers, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..256).filter(|&n| self.has(n))
+    }
+
+    /// How many consecutive numbers from `n` are in it.
+    pub fn run(&self, n: u32) -> u8 {
+        (n..256).take_while(|&i| self.has(i)).count() as u8
+    }
+}
+
+/// The registers of one instruction, by [`File`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Usage {
+    /// Read (`v` or `x`).
+    pub read: [RegSet; 4],
+    /// Written (`^` or `x`).
+    pub write: [RegSet; 4],
+}
+
+impl Usage {
+    /// Whether it touches no register.
+    pub fn is_empty(&self) -> bool {
+        self.read.iter().chain(&self.write).all(RegSet::is_empty)
+    }
+}
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut first = true;
+        for file in File::ALL {
+            let (r, w) = (&self.read[file as usize], &self.write[file as usize]);
+            for n in 0..256 {
+                let mark = match (r.has(n), w.has(n)) {
+                    (true, true) => "x",
+                    (true, false) => "v",
+                    (false, true) => "^",
+                    _ => continue,
+                };
+                let space = if std::mem::take(&mut first) { "" } else { " " };
+                write!(f, "{space}{mark}{}{n}", file.name())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What goes wrong with the tool.
+#[derive(Debug, thiserror::Error)]
+pub enum OracleError {
+    /// It cannot be started.
+    #[error("cannot run {}: {source} (name the folder that holds it with --tools)", path.display())]
+    Start {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A work file cannot be written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Its output is not what this driver knows.
+    #[error("nvdisasm did not answer as expected: {0}")]
+    Answer(String),
+}
+
+/// The tool, a scratch folder and a target.
+pub struct Oracle {
+    nvdisasm: PathBuf,
+    target: Target,
+    jobs: usize,
+    scratch: tempfile::TempDir,
+    serial: AtomicUsize,
+}
+
+impl Oracle {
+    /// `tools` is the folder of `nvdisasm`, or the search path is used.
+    pub fn new(tools: Option<&Path>, target: Target, jobs: usize) -> Result<Self, OracleError> {
+        let scratch = tempfile::tempdir().map_err(|source| OracleError::Io {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        Ok(Self {
+            nvdisasm: tools.map_or_else(|| "nvdisasm".into(), |t| t.join("nvdisasm")),
+            target,
+            jobs: jobs.max(1),
+            scratch,
+            serial: AtomicUsize::new(0),
+        })
+    }
+
+    /// For every word whether the tool disassembles it at all.
+    pub fn legal(&self, words: &[u128]) -> Result<Vec<bool>, OracleError> {
+        let parts: Vec<&[u128]> = words.chunks(LEGAL_BATCH).collect();
+        Ok(self.spread(&parts, |part| self.legal_batch(part))?.concat())
+    }
+
+    /// For every word the registers it touches; none where the word is illegal or the tool cannot follow it.
+    pub fn usage(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
+        let legal = self.legal(words)?;
+        let good: Vec<usize> = (0..words.len()).filter(|&i| legal[i]).collect();
+        let parts: Vec<&[usize]> = good.chunks(BATCH).collect();
+        let lines = self.spread(&parts, |part| {
+            let batch: Vec<u128> = part.iter().map(|&i| words[i]).collect();
+            self.usage_batch(&batch)
+        })?;
+        let mut out = vec![None; words.len()];
+        for (i, line) in good.into_iter().zip(lines.into_iter().flatten()) {
+            out[i] = line;
+        }
+        Ok(out)
+    }
+
+    /// The listing of a whole cubin.
+    pub fn cubin(&self, path: &Path) -> Result<Listing, OracleError> {
+        let (out, err) = self.run(&["-plr"], path)?;
+        if out.is_empty() {
+            return Err(OracleError::Answer(first_line(&err)));
+        }
+        parse(&out).map_err(OracleError::Answer)
+    }
+
+    fn run(&self, args: &[&str], file: &Path) -> Result<(String, String), OracleError> {
+        let out = Command::new(&self.nvdisasm)
+            .args(args)
+            .arg(file)
+            .output()
+            .map_err(|source| OracleError::Start {
+                path: self.nvdisasm.clone(),
+                source,
+            })?;
+        let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
+        Ok((text(out.stdout), text(out.stderr)))
+    }
+
+    fn scratch_file(&self, bytes: &[u8]) -> Result<PathBuf, OracleError> {
+        let path = self
+            .scratch
+            .path()
+            .join(self.serial.fetch_add(1, Ordering::Relaxed).to_string());
+        match std::fs::write(&path, bytes) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(OracleError::Io { path, source }),
+        }
+    }
+
+    fn legal_batch(&self, words: &[u128]) -> Result<Vec<bool>, OracleError> {
+        let mut legal = vec![true; words.len()];
+        let name = self.target.name().to_uppercase().replace('_', "");
+        loop {
+            let live: Vec<usize> = (0..words.len()).filter(|&i| legal[i]).collect();
+            if live.is_empty() {
+                return Ok(legal);
+            }
+            let bytes: Vec<u8> = live.iter().flat_map(|&i| words[i].to_le_bytes()).collect();
+            let path = self.scratch_file(&bytes)?;
+            let (out, err) = self.run(&["-ndf", "-b", &name], &path)?;
+            let _ = std::fs::remove_file(path);
+            if !out.is_empty() {
+                return Ok(legal);
+            }
+            let bad: Vec<usize> = err.lines().filter_map(|l| hex_after(l, " at address 0x")).collect();
+            if bad.is_empty() || bad.iter().any(|a| a / 16 >= live.len()) {
+                if live.len() == 1 {
+                    legal[live[0]] = false;
+                    return Ok(legal);
+                }
+                let (a, b) = live.split_at(live.len() / 2);
+                for half in [a, b] {
+                    let part: Vec<u128> = half.iter().map(|&i| words[i]).collect();
+                    for (&i, ok) in half.iter().zip(self.legal_batch(&part)?) {
+                        legal[i] = ok;
+                    }
+                }
+                return Ok(legal);
+            }
+            for a in bad {
+                legal[live[a / 16]] = false;
+            }
+        }
+    }
+
+    fn usage_batch(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
+        let mut lines = vec![None; words.len()];
+        let mut live: Vec<usize> = (0..words.len()).collect();
+        loop {
+            if live.is_empty() {
+                return Ok(lines);
+            }
+            let batch: Vec<u128> = live.iter().map(|&i| words[i]).collect();
+            let path = self.scratch_file(&dummy_cubin(self.target, &batch))?;
+            let (out, err) = self.run(&["-plr"], &path)?;
+            let _ = std::fs::remove_file(path);
+            if !out.is_empty() {
+                for (name, section) in parse(&out).map_err(OracleError::Answer)?.sections {
+                    let k = name.strip_prefix('k').and_then(|n| n.parse::<usize>().ok());
+                    let line = section.into_iter().next().filter(|l| l.offset == 0);
+                    if let (Some(&i), Some(line)) = (k.and_then(|k| live.get(k)), line) {
+                        lines[i] = Some(line);
+                    }
+                }
+                return Ok(lines);
+            }
+            let bad: HashSet<usize> = err
+                .lines()
+                .filter_map(|l| l.split_once("'.text.k")?.1.split_once('\'')?.0.parse().ok())
+                .collect();
+            if bad.is_empty() {
+                if live.len() == 1 {
+                    return Ok(lines);
+                }
+                let (a, b) = live.split_at(live.len() / 2);
+                for half in [a, b] {
+                    let part: Vec<u128> = half.iter().map(|&i| words[i]).collect();
+                    for (&i, line) in half.iter().zip(self.usage_batch(&part)?) {
+                        lines[i] = line;
+                    }
+                }
+                return Ok(lines);
+            }
+            live = live
+                .into_iter()
+                .enumerate()
+                .filter(|(k, _)| !bad.contains(k))
+                .map(|(_, i)| i)
+                .collect();
+        }
+    }
+
+    /// `work` on every part, on several threads, results in the order of the parts.
+    fn spread<P: Copy + Sync, T: Send>(
+        &self,
+        parts: &[P],
+        work: impl Fn(P) -> Result<T, OracleError> + Sync,
+    ) -> Result<Vec<T>, OracleError> {
+        let next = AtomicUsize::new(0);
+        let done: Mutex<Vec<(usize, Result<T, OracleError>)>> = Mutex::default();
+        std::thread::scope(|s| {
+            for _ in 0..self.jobs.min(parts.len()) {
+                s.spawn(|| {
+                    loop {
+                        let i = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(&part) = parts.get(i) else { return };
+                        let result = work(part);
+                        done.lock().unwrap_or_else(|e| e.into_inner()).push((i, result));
+                    }
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap_or_else(|e| e.into_inner());
+        done.sort_by_key(|(i, _)| *i);
+        done.into_iter().map(|(_, r)| r).collect()
+    }
+}
+
+fn hex_after(line: &str, mark: &str) -> Option<usize> {
+    let tail = line.split_once(mark)?.1;
+    let end = tail.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(tail.len());
+    usize::from_str_radix(&tail[..end], 16).ok()
+}
+
+fn first_line(s: &str) -> String {
+    s.lines().next().unwrap_or("no output").to_owned()
+}
