@@ -17,11 +17,17 @@ struct Cli {
 enum Command {
     /// Find register file, direction and width of every register field, and registers that no text shows
     Access(access::Args),
+    /// Gate: on fresh words the registers read and written are those that nvdisasm -plr shows
+    CheckAccess(access::check::Args),
+    /// Gate: the registers of every instruction of real cubins are those that nvdisasm -plr shows
+    CheckAccessKernels(access::kernels::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Access(args) => access::run(&args),
+        Command::CheckAccess(args) => access::check::run(&args),
+        Command::CheckAccessKernels(args) => access::kernels::run(&args),
     };
     done.unwrap_or_else(|e| {
         eprintln!("probe: {e:#}");

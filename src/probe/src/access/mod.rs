@@ -4,19 +4,23 @@
 //! Everything else in the tables comes from the text. What the tool answers is taken as it is, but for the rules in
 //! [`rules`].
 
+pub mod check;
 mod hidden;
+pub mod kernels;
 mod learn;
 mod model;
+mod predict;
 mod rules;
 mod table;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use isa::Target;
+use union_gen::bits::Bits;
 use union_gen::tsv::{Family, FieldRow, WidthRow};
 
 use crate::plr::Oracle;
@@ -81,9 +85,8 @@ pub fn infer(
     family.fields.retain(|f| !(f.field.starts_with('h') && wanted(&f.form)));
     family.widths.retain(|w| !wanted(&w.form));
     let mut models = Model::all(family);
-    let matcher = Matcher::new(&models);
     models.sort_by_key(|m| !wanted(&m.form));
-    let matcher = if only.is_some() { Matcher::new(&models) } else { matcher };
+    let matcher = Matcher::new(&models);
     let count = models.iter().filter(|m| wanted(&m.form)).count();
     let mut found = BTreeMap::new();
     for start in (0..count).step_by(CHUNK) {
@@ -98,7 +101,46 @@ pub fn infer(
         }
         progress(range.end, count);
     }
+    unseen(family, wanted);
     Ok(found)
+}
+
+/// Fills in what the tool cannot show.
+fn unseen(family: &mut Family, wanted: impl Fn(&str) -> bool) {
+    let mnemonics: HashMap<&str, &str> = family
+        .forms
+        .iter()
+        .map(|f| (f.form.as_str(), f.mnemonic.as_str()))
+        .collect();
+    let clear: HashMap<&str, (&Bits, u64)> = family
+        .modifiers
+        .iter()
+        .filter(|m| m.text == "CLEAR")
+        .map(|m| (m.form.as_str(), (&m.bits, m.value)))
+        .collect();
+    for row in family.fields.iter_mut().filter(|f| wanted(&f.form)) {
+        let mnemonic = mnemonics.get(row.form.as_str()).copied().unwrap_or_default();
+        let Some(access) = rules::unseen(mnemonic, row, false) else {
+            continue;
+        };
+        (row.access, row.width, row.when) = (access.to_owned(), 1, "printed".to_owned());
+        if let Some((bits, value)) = clear.get(row.form.as_str())
+            && let Some(clears) = rules::unseen(mnemonic, row, true).filter(|c| *c != access)
+        {
+            if bits.is_empty() {
+                row.access = clears.to_owned();
+                continue;
+            }
+            family.widths.push(WidthRow {
+                form: row.form.clone(),
+                field: row.field.clone(),
+                bits: (*bits).clone(),
+                value: *value,
+                access: clears.to_owned(),
+                width: 1,
+            });
+        }
+    }
 }
 
 /// `r`, `w`, `rw` or nothing, and the width.

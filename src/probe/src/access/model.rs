@@ -149,7 +149,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Every form of the family, in the order of `forms.tsv`. Hidden fields of an earlier run are left out.
+    /// Every form of the family, in the order of `forms.tsv`.
     pub fn all(family: &Family) -> Vec<Self> {
         let mut models: Vec<Self> = Vec::new();
         let mut index = HashMap::new();

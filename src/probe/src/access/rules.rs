@@ -2,8 +2,37 @@
 
 use super::model::{Model, RegField};
 use super::table::Table;
+use crate::plr::File;
+use union_gen::tsv::FieldRow;
 
 /// The table as it is written.
 pub fn corrected(_model: &Model, _field: &RegField, table: &Table) -> Table {
     table.clone()
+}
+
+/// Access of a field that the tool cannot show: a register that is always RZ (`bits` is empty: part of an address), and the
+/// convergence barriers B0 to B15, which have no column. None for other fields.
+pub fn unseen(mnemonic: &str, row: &FieldRow, clears: bool) -> Option<&'static str> {
+    match row.kind.as_str() {
+        "R" | "UR" | "P" | "UP" if row.bits.is_empty() => Some("r"),
+        "B" => Some(match mnemonic {
+            "BSSY" => "w",
+            "BSYNC" => "r",
+            "BREAK" => "rw", // takes threads out of the set
+            _ if row.field.starts_with("0.") => "w",
+            _ if clears => "rw", // BMOV.CLEAR
+            _ => "r",
+        }),
+        _ => None,
+    }
+}
+
+/// Instructions whose row says nothing about their operands: the tool shows what a callee may clobber.
+pub fn unsupported(mnemonic: &str) -> bool {
+    mnemonic == "CALL"
+}
+
+/// Whether a difference on one register is a documented one. The pairs are (read, written).
+pub fn excepted(_mnemonic: &str, _file: File, _tables: (bool, bool), _tool: (bool, bool)) -> bool {
+    false
 }

@@ -124,6 +124,20 @@ impl<'a> Maker<'a> {
         Numbers(out)
     }
 
+    /// Numbers as real code has them: any multiple of four, sometimes the zero register; any number at all if `odd`.
+    pub fn scattered(&self, rng: &mut Rng, odd: bool) -> Numbers {
+        let number = |f: &RegField| {
+            let zero = f.zero() as usize;
+            match f.file {
+                _ if rng.below(8) == 0 => zero as u32,
+                File::P | File::Up => rng.below(7) as u32,
+                _ if odd => rng.below(zero - 8) as u32,
+                _ => 4 * rng.below(zero / 4 - 2) as u32,
+            }
+        };
+        Numbers(self.model.fields.iter().map(number).map(Some).collect())
+    }
+
     /// A random word of match row `row`: selectors are drawn from their legal values; bits that nothing owns, and
     /// numbers, are the filler's, or random ones if `wild`. None if it would be of another form.
     pub fn base(&self, rng: &mut Rng, row: usize, wild: bool) -> Option<u128> {

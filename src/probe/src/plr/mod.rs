@@ -197,26 +197,14 @@ impl Oracle {
         Ok(out)
     }
 
-    /// The listing of a whole cubin.
-    pub fn cubin(&self, path: &Path) -> Result<Listing, OracleError> {
-        let (out, err) = self.run(&["-plr"], path)?;
+    /// The listing of a whole cubin. `abi7` files need a tool of CUDA 12: `nvdisasm-12.8` beside `nvdisasm`.
+    pub fn cubin(&self, path: &Path, abi7: bool) -> Result<Listing, OracleError> {
+        let old = self.nvdisasm.with_file_name("nvdisasm-12.8");
+        let (out, err) = run(if abi7 { &old } else { &self.nvdisasm }, &["-plr"], path)?;
         if out.is_empty() {
             return Err(OracleError::Answer(first_line(&err)));
         }
         parse(&out).map_err(OracleError::Answer)
-    }
-
-    fn run(&self, args: &[&str], file: &Path) -> Result<(String, String), OracleError> {
-        let out = Command::new(&self.nvdisasm)
-            .args(args)
-            .arg(file)
-            .output()
-            .map_err(|source| OracleError::Start {
-                path: self.nvdisasm.clone(),
-                source,
-            })?;
-        let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
-        Ok((text(out.stdout), text(out.stderr)))
     }
 
     fn scratch_file(&self, bytes: &[u8]) -> Result<PathBuf, OracleError> {
@@ -240,7 +228,7 @@ impl Oracle {
             }
             let bytes: Vec<u8> = live.iter().flat_map(|&i| words[i].to_le_bytes()).collect();
             let path = self.scratch_file(&bytes)?;
-            let (out, err) = self.run(&["-ndf", "-b", &name], &path)?;
+            let (out, err) = run(&self.nvdisasm, &["-ndf", "-b", &name], &path)?;
             let _ = std::fs::remove_file(path);
             if !out.is_empty() {
                 return Ok(legal);
@@ -275,7 +263,7 @@ impl Oracle {
             }
             let batch: Vec<u128> = live.iter().map(|&i| words[i]).collect();
             let path = self.scratch_file(&dummy_cubin(self.target, &batch))?;
-            let (out, err) = self.run(&["-plr"], &path)?;
+            let (out, err) = run(&self.nvdisasm, &["-plr"], &path)?;
             let _ = std::fs::remove_file(path);
             if !out.is_empty() {
                 for (name, section) in parse(&out).map_err(OracleError::Answer)?.sections {
@@ -337,6 +325,20 @@ impl Oracle {
         done.sort_by_key(|(i, _)| *i);
         done.into_iter().map(|(_, r)| r).collect()
     }
+}
+
+/// Standard output and standard error of `program args file`.
+fn run(program: &Path, args: &[&str], file: &Path) -> Result<(String, String), OracleError> {
+    let out = Command::new(program)
+        .args(args)
+        .arg(file)
+        .output()
+        .map_err(|source| OracleError::Start {
+            path: program.to_owned(),
+            source,
+        })?;
+    let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
+    Ok((text(out.stdout), text(out.stderr)))
 }
 
 fn hex_after(line: &str, mark: &str) -> Option<usize> {

@@ -1,0 +1,83 @@
+//! The same gate on real kernels: every instruction of a cubin against `nvdisasm -plr` of that cubin.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use isa::Target;
+use union_gen::tsv::Family;
+
+use super::check::Tally;
+use super::predict::Tables;
+use super::rules;
+use crate::plr::{Line, Oracle};
+
+/// Options of `probe check-access-kernels`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Target, for example sm_87
+    #[arg(long)]
+    pub sm: Target,
+    /// The folder of the tables
+    #[arg(long, default_value = "opcodes")]
+    pub opcodes: PathBuf,
+    /// Folder that holds nvdisasm (default: the search path)
+    #[arg(long)]
+    pub tools: Option<PathBuf>,
+    /// Cubins
+    #[arg(required = true)]
+    pub cubins: Vec<PathBuf>,
+}
+
+/// Runs `probe check-access-kernels`.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let tables = Tables::new(&Family::read(&super::folder(&args.opcodes, args.sm))?);
+    let oracle = Oracle::new(args.tools.as_deref(), args.sm, 1)?;
+    let mut all = Tally::default();
+    let mut unknown = 0;
+    for path in &args.cubins {
+        let before = (all.checked, all.equal + all.excepted);
+        unknown += compare(&tables, &oracle, path, &mut all).with_context(|| path.display().to_string())?;
+        println!(
+            "{}: {} checked, {} equal or documented",
+            path.display(),
+            all.checked - before.0,
+            all.equal + all.excepted - before.1
+        );
+    }
+    println!("{unknown} words of no form");
+    Ok(if all.print("kernels") && unknown == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Adds every instruction of one cubin; the result is how many words have no form.
+fn compare(tables: &Tables, oracle: &Oracle, path: &Path, all: &mut Tally) -> anyhow::Result<usize> {
+    let bytes = std::fs::read(path)?;
+    let image = cubin::Image::parse(&bytes)?;
+    let listing = oracle.cubin(path, image.abi().version == 7)?;
+    let sections: HashMap<&str, &Vec<Line>> = listing.sections.iter().map(|(n, l)| (n.as_str(), l)).collect();
+    let mut unknown = 0;
+    for code in image.codes() {
+        let lines = sections
+            .get(code.name)
+            .with_context(|| format!("nvdisasm lists no section .text.{}", code.name))?;
+        let text = bytes.get(code.range.clone()).context("code range outside the file")?;
+        for line in lines.iter() {
+            let at = line.offset as usize;
+            let raw = text.get(at..at + 16).context("listed offset outside the section")?;
+            let word = u128::from_le_bytes(raw.try_into()?);
+            let Some((usage, mnemonic)) = tables.usage_of(word) else {
+                unknown += 1;
+                continue;
+            };
+            if !rules::unsupported(mnemonic) {
+                all.add(mnemonic, &line.text, word, &usage, &line.usage);
+            }
+        }
+    }
+    Ok(unknown)
+}
