@@ -10,7 +10,7 @@ use union_gen::tsv::Family;
 use super::predict::Tables;
 use super::rules;
 use super::words::{Maker, Rng};
-use crate::plr::{File, Oracle, Usage};
+use crate::plr::{Answers, File, Oracle, Usage};
 
 /// Words made for each selector value; the first legal one counts.
 const TRIES: usize = 4;
@@ -26,9 +26,9 @@ pub struct Args {
     /// The folder of the tables
     #[arg(long, default_value = "opcodes")]
     pub opcodes: PathBuf,
-    /// Folder that holds nvdisasm (default: the search path)
-    #[arg(long)]
-    pub tools: Option<PathBuf>,
+    /// The program (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
+    #[arg(long, default_value = "nvdisasm")]
+    pub nvdisasm: PathBuf,
     /// Threads
     #[arg(long, default_value_t = 2)]
     pub jobs: usize,
@@ -119,7 +119,7 @@ fn mark((read, write): (bool, bool)) -> &'static str {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let family = Family::read(&super::folder(&args.opcodes, args.sm))?;
     let tables = Tables::new(&family);
-    let oracle = Oracle::new(args.tools.as_deref(), args.sm, args.jobs)?;
+    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs)?;
     let mut words = Vec::new();
     for i in 0..tables.models.len() {
         if args

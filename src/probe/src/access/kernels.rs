@@ -22,9 +22,9 @@ pub struct Args {
     /// The folder of the tables
     #[arg(long, default_value = "opcodes")]
     pub opcodes: PathBuf,
-    /// Folder that holds nvdisasm (default: the search path)
-    #[arg(long)]
-    pub tools: Option<PathBuf>,
+    /// The program (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
+    #[arg(long, default_value = "nvdisasm")]
+    pub nvdisasm: PathBuf,
     /// Cubins
     #[arg(required = true)]
     pub cubins: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub struct Args {
 /// Runs `probe check-access-kernels`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let tables = Tables::new(&Family::read(&super::folder(&args.opcodes, args.sm))?);
-    let oracle = Oracle::new(args.tools.as_deref(), args.sm, 1)?;
+    let oracle = Oracle::new(&args.nvdisasm, args.sm, 1)?;
     let mut all = Tally::default();
     let mut unknown = 0;
     for path in &args.cubins {

@@ -12,7 +12,7 @@ use super::hidden::{self, Base, Votes};
 use super::model::{CONTROL, Matcher, Model, Slot};
 use super::table::{self, Table};
 use super::words::{Maker, Numbers, Rng, Seen, Touch, Unit};
-use crate::plr::{File, Oracle, OracleError, Usage};
+use crate::plr::{Answers, File, OracleError, Usage};
 
 /// Base words of each kind (tame, wild) for each match row.
 const BASES: usize = 5;
@@ -75,7 +75,7 @@ struct Ask {
 
 /// Finds hidden fields of the models `range` and adds them to the models.
 pub fn find_hidden(
-    oracle: &Oracle,
+    oracle: &dyn Answers,
     models: &mut [Model],
     range: std::ops::Range<usize>,
     matcher: &Matcher,
@@ -148,7 +148,7 @@ pub fn find_hidden(
 
 /// Learns the models `range`.
 pub fn learn(
-    oracle: &Oracle,
+    oracle: &dyn Answers,
     models: &[Model],
     range: std::ops::Range<usize>,
     matcher: &Matcher,
@@ -168,7 +168,7 @@ pub fn learn(
 
 /// Base words for each model.
 fn prepare<'a>(
-    oracle: &Oracle,
+    oracle: &dyn Answers,
     models: &'a [Model],
     range: std::ops::Range<usize>,
     matcher: &'a Matcher,
@@ -270,7 +270,7 @@ fn prepare<'a>(
     Ok(works)
 }
 
-fn ask(oracle: &Oracle, works: &[Work<'_>], asks: &[Ask]) -> Result<Vec<Option<Seen>>, OracleError> {
+fn ask(oracle: &dyn Answers, works: &[Work<'_>], asks: &[Ask]) -> Result<Vec<Option<Seen>>, OracleError> {
     let lines = oracle.usage(&asks.iter().map(|a| a.word).collect::<Vec<_>>())?;
     let seen = asks
         .iter()
@@ -280,7 +280,7 @@ fn ask(oracle: &Oracle, works: &[Work<'_>], asks: &[Ask]) -> Result<Vec<Option<S
 }
 
 /// Asks and keeps the answers.
-fn ask_and_keep(oracle: &Oracle, works: &mut [Work<'_>], asks: Vec<Ask>) -> Result<(), OracleError> {
+fn ask_and_keep(oracle: &dyn Answers, works: &mut [Work<'_>], asks: Vec<Ask>) -> Result<(), OracleError> {
     let answers = ask(oracle, works, &asks)?;
     for (a, seen) in asks.into_iter().zip(answers) {
         if let Some(seen) = seen {
@@ -346,7 +346,7 @@ impl Work<'_> {
     }
 }
 
-fn vary_alone(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<(), OracleError> {
+fn vary_alone(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), OracleError> {
     let mut asks = Vec::new();
     let mut pairs = Vec::new();
     for (w, work) in works.iter().enumerate() {
@@ -390,7 +390,7 @@ fn vary_alone(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<(), OracleError
 }
 
 /// Asks all combinations of the units that a field depends on.
-fn combine(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<(), OracleError> {
+fn combine(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), OracleError> {
     let mut asks = Vec::new();
     for (w, work) in works.iter_mut().enumerate() {
         let sets: BTreeSet<Vec<usize>> = (0..work.depends.len())
@@ -439,7 +439,7 @@ fn combine(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<(), OracleError> {
 }
 
 /// Looks for the unit behind each contradiction; false if there is none left to look at.
-fn settle(oracle: &Oracle, works: &mut [Work<'_>]) -> Result<bool, OracleError> {
+fn settle(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<bool, OracleError> {
     let mut asks = Vec::new();
     let mut paths = Vec::new();
     for (w, work) in works.iter_mut().enumerate() {

@@ -12,6 +12,8 @@ mod model;
 mod predict;
 mod rules;
 mod table;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +25,7 @@ use isa::Target;
 use union_gen::bits::Bits;
 use union_gen::tsv::{Family, FieldRow, WidthRow};
 
-use crate::plr::Oracle;
+use crate::plr::{Answers, Oracle};
 use learn::FormResult;
 use model::{Matcher, Model};
 use words::Touch;
@@ -40,9 +42,9 @@ pub struct Args {
     /// The folder of the tables
     #[arg(long, default_value = "opcodes")]
     pub opcodes: PathBuf,
-    /// Folder that holds nvdisasm (default: the search path)
-    #[arg(long)]
-    pub tools: Option<PathBuf>,
+    /// The program (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
+    #[arg(long, default_value = "nvdisasm")]
+    pub nvdisasm: PathBuf,
     /// Threads
     #[arg(long, default_value_t = 2)]
     pub jobs: usize,
@@ -63,7 +65,7 @@ pub fn folder(opcodes: &Path, target: Target) -> PathBuf {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dir = folder(&args.opcodes, args.sm);
     let mut family = Family::read(&dir)?;
-    let oracle = Oracle::new(args.tools.as_deref(), args.sm, args.jobs)?;
+    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs)?;
     let found = infer(&oracle, &mut family, args.only.as_deref(), &mut |done, all| {
         eprintln!("access: {done} of {all} forms");
     })?;
@@ -76,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Infers access for every form (or those whose id contains `only`) and puts it into `family`.
 pub fn infer(
-    oracle: &Oracle,
+    oracle: &dyn Answers,
     family: &mut Family,
     only: Option<&str>,
     progress: &mut dyn FnMut(usize, usize),

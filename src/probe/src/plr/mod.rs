@@ -130,7 +130,7 @@ impl std::fmt::Display for Usage {
 #[derive(Debug, thiserror::Error)]
 pub enum OracleError {
     /// It cannot be started.
-    #[error("cannot run {}: {source} (name the folder that holds it with --tools)", path.display())]
+    #[error("cannot run {}: {source} (name it with --nvdisasm)", path.display())]
     Start {
         /// The program.
         path: PathBuf,
@@ -150,6 +150,12 @@ pub enum OracleError {
     Answer(String),
 }
 
+/// Anything that says which registers a word touches: the tool, or a made-up machine in a test.
+pub trait Answers {
+    /// For every word the registers it touches; none where the word is illegal or cannot be followed.
+    fn usage(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError>;
+}
+
 /// The tool, a scratch folder and a target.
 pub struct Oracle {
     nvdisasm: PathBuf,
@@ -159,30 +165,8 @@ pub struct Oracle {
     serial: AtomicUsize,
 }
 
-impl Oracle {
-    /// `tools` is the folder of `nvdisasm`, or the search path is used.
-    pub fn new(tools: Option<&Path>, target: Target, jobs: usize) -> Result<Self, OracleError> {
-        let scratch = tempfile::tempdir().map_err(|source| OracleError::Io {
-            path: std::env::temp_dir(),
-            source,
-        })?;
-        Ok(Self {
-            nvdisasm: tools.map_or_else(|| "nvdisasm".into(), |t| t.join("nvdisasm")),
-            target,
-            jobs: jobs.max(1),
-            scratch,
-            serial: AtomicUsize::new(0),
-        })
-    }
-
-    /// For every word whether the tool disassembles it at all.
-    pub fn legal(&self, words: &[u128]) -> Result<Vec<bool>, OracleError> {
-        let parts: Vec<&[u128]> = words.chunks(LEGAL_BATCH).collect();
-        Ok(self.spread(&parts, |part| self.legal_batch(part))?.concat())
-    }
-
-    /// For every word the registers it touches; none where the word is illegal or the tool cannot follow it.
-    pub fn usage(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
+impl Answers for Oracle {
+    fn usage(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
         let legal = self.legal(words)?;
         let good: Vec<usize> = (0..words.len()).filter(|&i| legal[i]).collect();
         let parts: Vec<&[usize]> = good.chunks(BATCH).collect();
@@ -195,6 +179,29 @@ impl Oracle {
             out[i] = line;
         }
         Ok(out)
+    }
+}
+
+impl Oracle {
+    /// `nvdisasm` is the program, a path or a name on the search path.
+    pub fn new(nvdisasm: &Path, target: Target, jobs: usize) -> Result<Self, OracleError> {
+        let scratch = tempfile::tempdir().map_err(|source| OracleError::Io {
+            path: std::env::temp_dir(),
+            source,
+        })?;
+        Ok(Self {
+            nvdisasm: nvdisasm.to_owned(),
+            target,
+            jobs: jobs.max(1),
+            scratch,
+            serial: AtomicUsize::new(0),
+        })
+    }
+
+    /// For every word whether the tool disassembles it at all.
+    pub fn legal(&self, words: &[u128]) -> Result<Vec<bool>, OracleError> {
+        let parts: Vec<&[u128]> = words.chunks(LEGAL_BATCH).collect();
+        Ok(self.spread(&parts, |part| self.legal_batch(part))?.concat())
     }
 
     /// The listing of a whole cubin. `abi7` files need a tool of CUDA 12: `nvdisasm-12.8` beside `nvdisasm`.
