@@ -10,6 +10,7 @@ use union_gen::bits::Bits;
 
 use super::hidden::{self, Base, Votes};
 use super::model::{CONTROL, Matcher, Model, Slot};
+use super::rules;
 use super::table::{self, Table};
 use super::words::{Maker, Numbers, Rng, Seen, Touch, Unit};
 use crate::plr::{Answers, File, OracleError, Usage};
@@ -34,6 +35,24 @@ pub struct Learnt {
     pub words: usize,
     /// Words that contradict the table.
     pub contradictions: usize,
+}
+
+impl Learnt {
+    /// For a field that no word shows: taken to be read where it is printed.
+    pub fn unknown(name: &str) -> Self {
+        let table = Table {
+            bits: Bits::default(),
+            default: (1, 0),
+            rows: Vec::new(),
+        };
+        Self {
+            name: name.to_owned(),
+            table,
+            always: false,
+            words: 0,
+            contradictions: 0,
+        }
+    }
 }
 
 /// What was learnt about one form.
@@ -188,10 +207,15 @@ fn prepare<'a>(
             }
         })
         .collect();
+    let asked = |w: &Work<'_>| !rules::UNASKED.contains(&w.maker.model.mnemonic.as_str());
     for tries in [16, 120] {
         let mut asks = Vec::new();
         let mut wild = Vec::new();
-        for (w, work) in works.iter_mut().enumerate().filter(|(_, w)| w.bases.len() < 2) {
+        for (w, work) in works
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, w)| w.bases.len() < 2 && asked(w))
+        {
             for row in 0..work.maker.model.rows.len() {
                 for t in 0..tries {
                     let numbers = work.maker.numbers(&mut work.rng);
@@ -229,7 +253,11 @@ fn prepare<'a>(
     }
     // Last resort: the filler, with a number in one field at a time.
     let mut asks = Vec::new();
-    for (w, work) in works.iter_mut().enumerate().filter(|(_, w)| w.bases.is_empty()) {
+    for (w, work) in works
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, w)| w.bases.is_empty() && asked(w))
+    {
         for _ in 0..3 {
             let numbers = work.maker.numbers(&mut work.rng);
             for field in 0..=work.maker.model.fields.len() {

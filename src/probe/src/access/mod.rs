@@ -26,7 +26,7 @@ use union_gen::bits::Bits;
 use union_gen::tsv::{Family, FieldRow, WidthRow};
 
 use crate::plr::{Answers, Oracle};
-use learn::FormResult;
+use learn::{FormResult, Learnt};
 use model::{Matcher, Model};
 use words::Touch;
 
@@ -158,7 +158,8 @@ fn cells(touch: Touch) -> (String, u8) {
 
 fn store(family: &mut Family, model: &Model, result: &FormResult) {
     for (field, learnt) in model.fields.iter().zip(&result.fields) {
-        let Some(learnt) = learnt else { continue };
+        let unknown = Learnt::unknown(&field.name);
+        let learnt = learnt.as_ref().unwrap_or(&unknown);
         let table = rules::corrected(model, field, &learnt.table);
         let (access, width) = cells(table.default);
         let when = if learnt.always { "always" } else { "printed" };

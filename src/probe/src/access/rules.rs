@@ -27,6 +27,10 @@ pub fn unseen(mnemonic: &str, row: &FieldRow, clears: bool) -> Option<&'static s
     }
 }
 
+/// Instructions that are not asked about: the tool follows a `JMP` only through relocations, and refuses the whole file. Their
+/// register fields are taken to be read, one register wide.
+pub const UNASKED: &[&str] = &["JMP"];
+
 /// Instructions whose row says nothing about their operands: the tool shows what a callee may clobber.
 pub fn unsupported(mnemonic: &str) -> bool {
     mnemonic == "CALL"

@@ -6,7 +6,7 @@
 mod dummy;
 mod listing;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -21,6 +21,11 @@ pub use listing::{Line, Listing, parse};
 const BATCH: usize = 2000;
 /// Words in one run that only asks what is legal.
 const LEGAL_BATCH: usize = 30_000;
+
+/// Most runs of one batch in which the tool names a word that it cannot follow; then the rest is given up.
+const RUNS: u32 = 12;
+/// How often both halves of some words of one opcode may be refused before all of them are given up.
+const PATIENCE: u32 = 3;
 
 /// A register file that `-plr` has a column group for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -262,11 +267,51 @@ impl Oracle {
     }
 
     fn usage_batch(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
+        if let Some(lines) = self.attempt(words)? {
+            return Ok(lines);
+        }
+        let mut by_opcode: BTreeMap<u128, Vec<usize>> = BTreeMap::new();
+        for (i, word) in words.iter().enumerate() {
+            by_opcode.entry(word & 0xfff).or_default().push(i);
+        }
+        let mut lines = vec![None; words.len()];
+        for group in by_opcode.values() {
+            let part: Vec<u128> = group.iter().map(|&i| words[i]).collect();
+            for (&i, line) in group.iter().zip(self.narrow(&part, PATIENCE)?) {
+                lines[i] = line;
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Halves `words` until the refused ones are alone, or gives all of them up where both halves are refused too often.
+    fn narrow(&self, words: &[u128], patience: u32) -> Result<Vec<Option<Line>>, OracleError> {
+        if let Some(lines) = self.attempt(words)? {
+            return Ok(lines);
+        }
+        if words.len() == 1 || patience == 0 {
+            return Ok(vec![None; words.len()]);
+        }
+        let (a, b) = words.split_at(words.len() / 2);
+        let (left, right) = (self.attempt(a)?, self.attempt(b)?);
+        let patience = patience - u32::from(left.is_none() && right.is_none());
+        let mut lines = Vec::with_capacity(words.len());
+        for (half, done) in [(a, left), (b, right)] {
+            lines.extend(match done {
+                Some(done) => done,
+                None => self.narrow(half, patience)?,
+            });
+        }
+        Ok(lines)
+    }
+
+    /// One run. None if the tool refuses the whole file and does not say which word it means.
+    fn attempt(&self, words: &[u128]) -> Result<Option<Vec<Option<Line>>>, OracleError> {
         let mut lines = vec![None; words.len()];
         let mut live: Vec<usize> = (0..words.len()).collect();
-        loop {
+        for _ in 0..RUNS {
             if live.is_empty() {
-                return Ok(lines);
+                break;
             }
             let batch: Vec<u128> = live.iter().map(|&i| words[i]).collect();
             let path = self.scratch_file(&dummy_cubin(self.target, &batch))?;
@@ -280,32 +325,18 @@ impl Oracle {
                         lines[i] = Some(line);
                     }
                 }
-                return Ok(lines);
+                break;
             }
             let bad: HashSet<usize> = err
                 .lines()
                 .filter_map(|l| l.split_once("'.text.k")?.1.split_once('\'')?.0.parse().ok())
                 .collect();
             if bad.is_empty() {
-                if live.len() == 1 {
-                    return Ok(lines);
-                }
-                let (a, b) = live.split_at(live.len() / 2);
-                for half in [a, b] {
-                    let part: Vec<u128> = half.iter().map(|&i| words[i]).collect();
-                    for (&i, line) in half.iter().zip(self.usage_batch(&part)?) {
-                        lines[i] = line;
-                    }
-                }
-                return Ok(lines);
+                return Ok(None);
             }
-            live = live
-                .into_iter()
-                .enumerate()
-                .filter(|(k, _)| !bad.contains(k))
-                .map(|(_, i)| i)
-                .collect();
+            live = (0..live.len()).filter(|k| !bad.contains(k)).map(|k| live[k]).collect();
         }
+        Ok(Some(lines))
     }
 
     /// `work` on every part, on several threads, results in the order of the parts.
