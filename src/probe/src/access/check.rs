@@ -64,7 +64,7 @@ impl Tally {
             for n in 0..256 {
                 let ours = (tables.read[f].has(n), tables.write[f].has(n));
                 let theirs = (tool.read[f].has(n), tool.write[f].has(n));
-                if ours != theirs && !rules::excepted(mnemonic, file, ours, theirs) {
+                if ours != theirs && !rules::excepted(mnemonic, file, n, ours, theirs) {
                     let class = format!(
                         "{mnemonic} {}: tables {}, tool {}",
                         file.name(),

@@ -359,7 +359,7 @@ impl Work<'_> {
 
     /// Notes that the field changes between two words that differ in the units' bits.
     fn note(&mut self, field: usize, a: u128, b: u128) -> bool {
-        let free = self.units.iter().fold(0, |m, u| m | u.bits.mask()) | self.maker.model.fixed();
+        let free = self.units.iter().fold(0, |m, u| m | u.bits.mask()) | self.maker.model.fixed_somewhere();
         let before = self.depends[field].len();
         self.depends[field].extend((0..128u8).filter(|i| (a ^ b) & free & (1 << i) != 0));
         self.depends[field].len() > before

@@ -227,9 +227,23 @@ impl Model {
         }
     }
 
-    /// Bits that some match row fixes.
+    /// Bits that every match row fixes.
     pub fn fixed(&self) -> u128 {
-        self.rows.iter().fold(0, |m, r| m | r.0)
+        self.rows.iter().fold(!0, |m, r| m & r.0)
+    }
+
+    /// Bits that some match row fixes and no register field covers.
+    pub fn fixed_somewhere(&self) -> u128 {
+        let covered = self.fields.iter().fold(0, |m, f| m | f.bits.mask());
+        self.rows.iter().fold(0, |m, r| m | r.0) & !covered
+    }
+
+    /// Bits fixed by the match row that `word` falls under.
+    pub fn fixed_in(&self, word: u128) -> u128 {
+        let rows = self.rows.iter().filter(|(mask, value)| word & mask == *value);
+        rows.map(|(mask, _)| *mask)
+            .max_by_key(|mask| mask.count_ones())
+            .unwrap_or_default()
     }
 
     /// Bits of selectors.

@@ -170,7 +170,8 @@ impl<'a> Maker<'a> {
     /// `word` with the numbers in every field that owns its bits, and which fields those are.
     pub fn numbered(&self, word: u128, numbers: &Numbers) -> (u128, Vec<bool>) {
         let m = self.model;
-        let mut taken = m.fixed() | m.selected() | CONTROL;
+        let fixed = m.fixed_in(word);
+        let mut taken = m.selected() | CONTROL;
         let mut out = word;
         let mut owns = vec![false; m.fields.len()];
         for printed in [true, false] {
@@ -179,8 +180,13 @@ impl<'a> Maker<'a> {
             }
             for (i, field) in m.fields.iter().enumerate() {
                 let mask = field.bits.mask();
-                if let Some(n) = numbers.0[i].filter(|_| m.printed(field, word) == printed && taken & mask == 0) {
-                    out = field.set(out, n);
+                let Some(n) = numbers.0[i].filter(|_| m.printed(field, word) == printed && taken & mask == 0) else {
+                    continue;
+                };
+                let set = field.set(out, n);
+                // A match row may fix bits of a field; another row of the form may allow the number.
+                if fixed & mask == 0 || self.own(set).is_some() {
+                    out = set;
                     owns[i] = true;
                     taken |= mask;
                 }
