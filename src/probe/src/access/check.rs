@@ -119,7 +119,7 @@ fn mark((read, write): (bool, bool)) -> &'static str {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let family = Family::read(&super::folder(&args.opcodes, args.sm))?;
     let tables = Tables::new(&family);
-    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs)?;
+    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs, rules::alone(&family))?;
     let mut words = Vec::new();
     for i in 0..tables.models.len() {
         if args

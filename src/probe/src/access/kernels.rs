@@ -1,6 +1,6 @@
 //! The same gate on real kernels: every instruction of a cubin against `nvdisasm -plr` of that cubin.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -33,7 +33,7 @@ pub struct Args {
 /// Runs `probe check-access-kernels`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let tables = Tables::new(&Family::read(&super::folder(&args.opcodes, args.sm))?);
-    let oracle = Oracle::new(&args.nvdisasm, args.sm, 1)?;
+    let oracle = Oracle::new(&args.nvdisasm, args.sm, 1, BTreeSet::new())?;
     let mut all = Tally::default();
     let mut unknown = 0;
     for path in &args.cubins {

@@ -16,7 +16,9 @@ use super::words::{Maker, Numbers, Rng, Seen, Touch, Unit};
 use crate::plr::{Answers, File, OracleError, Usage};
 
 /// Base words of each kind (tame, wild) for each match row.
-const BASES: usize = 5;
+const BASES: usize = 3;
+/// Base words whose single bits are varied, too.
+const BIT_BASES: usize = 4;
 /// Most combinations asked for one set of units.
 const COMBINATIONS: usize = 1500;
 /// A field that depends on more bits is not understood.
@@ -378,8 +380,8 @@ fn vary_alone(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), Oracle
     let mut asks = Vec::new();
     let mut pairs = Vec::new();
     for (w, work) in works.iter().enumerate() {
-        for base in &work.bases {
-            for unit in &work.units {
+        for (b, base) in work.bases.iter().enumerate() {
+            for unit in work.units.iter().filter(|u| b < BIT_BASES || u.bits.len() > 1) {
                 for &value in unit.values.iter().filter(|v| **v != unit.bits.get(base.word)) {
                     if let Some((word, owns)) = work.variant(base.word, &unit.bits, value, &base.numbers) {
                         pairs.push((w, base.word, word));

@@ -31,7 +31,7 @@ use model::{Matcher, Model};
 use words::Touch;
 
 /// Forms that are asked about together.
-const CHUNK: usize = 48;
+const CHUNK: usize = 96;
 
 /// Options of `probe access`.
 #[derive(clap::Args, Debug)]
@@ -65,7 +65,7 @@ pub fn folder(opcodes: &Path, target: Target) -> PathBuf {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dir = folder(&args.opcodes, args.sm);
     let mut family = Family::read(&dir)?;
-    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs)?;
+    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs, rules::alone(&family))?;
     let found = infer(&oracle, &mut family, args.only.as_deref(), &mut |done, all| {
         eprintln!("access: {done} of {all} forms");
     })?;

@@ -3,7 +3,8 @@
 use super::model::{Model, RegField};
 use super::table::Table;
 use crate::plr::File;
-use union_gen::tsv::FieldRow;
+use std::collections::BTreeSet;
+use union_gen::tsv::{Family, FieldRow};
 
 /// The table as it is written.
 pub fn corrected(_model: &Model, _field: &RegField, table: &Table) -> Table {
@@ -25,6 +26,18 @@ pub fn unseen(mnemonic: &str, row: &FieldRow, clears: bool) -> Option<&'static s
         }),
         _ => None,
     }
+}
+
+/// Instructions that may leave the straight line.
+const ALONE: &[&str] = &[
+    "BPT", "BRA", "BREAK", "BRX", "BRXU", "BSSY", "BSYNC", "CALL", "EXIT", "IDE", "JMP", "JMX", "JMXU", "KILL", "LEPC",
+    "NANOTRAP", "RET", "RPCMOV", "RTT", "WARPSYNC", "YIELD",
+];
+
+/// Opcodes of instructions that may leave the straight line.
+pub fn alone(family: &Family) -> BTreeSet<u16> {
+    let forms = family.forms.iter().filter(|f| ALONE.contains(&f.mnemonic.as_str()));
+    forms.map(|f| f.opcode).collect()
 }
 
 /// Instructions that are not asked about: the tool follows a `JMP` only through relocations, and refuses the whole file. Their

@@ -44,23 +44,23 @@ impl Writer {
     }
 }
 
-/// An ABI 8 cubin of `target` with one kernel `kN` for the N-th word: the word, then EXIT.
-pub fn dummy_cubin(target: Target, words: &[u128]) -> Vec<u8> {
+/// An ABI 8 cubin of `target` with one kernel `kN` for the N-th group: its words, then EXIT.
+pub fn dummy_cubin(target: Target, groups: &[&[u128]]) -> Vec<u8> {
     let mut names = b"\0.shstrtab\0.strtab\0.symtab\0".to_vec();
     let (shstrtab, strtab, symtab) = (1, 11, 19);
     let mut section_names = Vec::new();
     let mut symbols = vec![0; 24];
-    for i in 0..words.len() {
+    for i in 0..groups.len() {
         section_names.push(names.len());
         names.extend(format!(".text.k{i}\0").bytes());
     }
     let mut strings = vec![0];
-    for i in 0..words.len() {
+    for (i, group) in groups.iter().enumerate() {
         symbols.extend((strings.len() as u32).to_le_bytes());
         symbols.extend([0x12, 0x10]); // global function, kernel entry
         symbols.extend((4 + i as u16).to_le_bytes());
         symbols.extend(0u64.to_le_bytes());
-        symbols.extend(32u64.to_le_bytes());
+        symbols.extend((16 * (group.len() as u64 + 1)).to_le_bytes());
         strings.extend(format!("k{i}\0").bytes());
     }
     let mut w = Writer {
@@ -81,8 +81,8 @@ pub fn dummy_cubin(target: Target, words: &[u128]) -> Vec<u8> {
     w.add(table(shstrtab, SHT_STRTAB, &names, 0, 0, 0));
     w.add(table(strtab, SHT_STRTAB, &strings, 0, 0, 0));
     w.add(table(symtab, SHT_SYMTAB, &symbols, 2, 1, 24));
-    for (i, word) in words.iter().enumerate() {
-        let code = [word.to_le_bytes(), EXIT.to_le_bytes()].concat();
+    for (i, group) in groups.iter().enumerate() {
+        let code: Vec<u8> = group.iter().chain([&EXIT]).flat_map(|w| w.to_le_bytes()).collect();
         w.add(Section {
             name: section_names[i],
             kind: SHT_PROGBITS,

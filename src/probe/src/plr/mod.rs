@@ -1,12 +1,12 @@
 //! `nvdisasm -plr` as an oracle: which registers an instruction reads and writes.
 //!
-//! It works on a cubin only, so the words go into a dummy one that we write ourselves: a section for each word, the word
-//! and an EXIT in it. That way control flow, dead code and liveness of one word never touch another.
+//! It works on a cubin only, so the words go into a dummy one that we write ourselves: sections of a few words and an EXIT. A
+//! word that may leave the straight line gets a section of its own, so that the others are not dead code.
 
 mod dummy;
 mod listing;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -17,8 +17,10 @@ use isa::Target;
 pub use dummy::dummy_cubin;
 pub use listing::{Line, Listing, parse};
 
-/// Words in one run of `nvdisasm -plr`.
-const BATCH: usize = 2000;
+/// Words in one section. The listing has some 13 lines beside each section's instructions.
+const STRAIGHT: usize = 16;
+/// Sections in one run of `nvdisasm -plr`.
+const BATCH: usize = 400;
 /// Words in one run that only asks what is legal.
 const LEGAL_BATCH: usize = 30_000;
 
@@ -166,6 +168,7 @@ pub struct Oracle {
     nvdisasm: PathBuf,
     target: Target,
     jobs: usize,
+    alone: BTreeSet<u16>,
     scratch: tempfile::TempDir,
     serial: AtomicUsize,
 }
@@ -173,14 +176,18 @@ pub struct Oracle {
 impl Answers for Oracle {
     fn usage(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
         let legal = self.legal(words)?;
-        let good: Vec<usize> = (0..words.len()).filter(|&i| legal[i]).collect();
-        let parts: Vec<&[usize]> = good.chunks(BATCH).collect();
-        let lines = self.spread(&parts, |part| {
+        let (alone, straight): (Vec<usize>, Vec<usize>) = (0..words.len())
+            .filter(|&i| legal[i])
+            .partition(|&i| self.alone.contains(&((words[i] & 0xfff) as u16)));
+        let mut parts: Vec<(&[usize], usize)> = straight.chunks(BATCH * STRAIGHT).map(|p| (p, STRAIGHT)).collect();
+        parts.extend(alone.chunks(BATCH).map(|p| (p, 1)));
+        let lines = self.spread(&parts, |(part, size)| {
             let batch: Vec<u128> = part.iter().map(|&i| words[i]).collect();
-            self.usage_batch(&batch)
+            self.usage_batch(&batch, size)
         })?;
         let mut out = vec![None; words.len()];
-        for (i, line) in good.into_iter().zip(lines.into_iter().flatten()) {
+        let order = parts.iter().flat_map(|(part, _)| part.iter());
+        for (&i, line) in order.zip(lines.into_iter().flatten()) {
             out[i] = line;
         }
         Ok(out)
@@ -189,7 +196,8 @@ impl Answers for Oracle {
 
 impl Oracle {
     /// `nvdisasm` is the program, a path or a name on the search path.
-    pub fn new(nvdisasm: &Path, target: Target, jobs: usize) -> Result<Self, OracleError> {
+    /// `alone` are opcodes (bits 11:0) that may leave the straight line.
+    pub fn new(nvdisasm: &Path, target: Target, jobs: usize, alone: BTreeSet<u16>) -> Result<Self, OracleError> {
         let scratch = tempfile::tempdir().map_err(|source| OracleError::Io {
             path: std::env::temp_dir(),
             source,
@@ -198,6 +206,7 @@ impl Oracle {
             nvdisasm: nvdisasm.to_owned(),
             target,
             jobs: jobs.max(1),
+            alone,
             scratch,
             serial: AtomicUsize::new(0),
         })
@@ -266,8 +275,8 @@ impl Oracle {
         }
     }
 
-    fn usage_batch(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
-        if let Some(lines) = self.attempt(words)? {
+    fn usage_batch(&self, words: &[u128], size: usize) -> Result<Vec<Option<Line>>, OracleError> {
+        if let Some(lines) = self.attempt(words, size)? {
             return Ok(lines);
         }
         let mut by_opcode: BTreeMap<u128, Vec<usize>> = BTreeMap::new();
@@ -286,14 +295,14 @@ impl Oracle {
 
     /// Halves `words` until the refused ones are alone, or gives all of them up where both halves are refused too often.
     fn narrow(&self, words: &[u128], patience: u32) -> Result<Vec<Option<Line>>, OracleError> {
-        if let Some(lines) = self.attempt(words)? {
+        if let Some(lines) = self.attempt(words, 1)? {
             return Ok(lines);
         }
         if words.len() == 1 || patience == 0 {
             return Ok(vec![None; words.len()]);
         }
         let (a, b) = words.split_at(words.len() / 2);
-        let (left, right) = (self.attempt(a)?, self.attempt(b)?);
+        let (left, right) = (self.attempt(a, 1)?, self.attempt(b, 1)?);
         let patience = patience - u32::from(left.is_none() && right.is_none());
         let mut lines = Vec::with_capacity(words.len());
         for (half, done) in [(a, left), (b, right)] {
@@ -305,36 +314,57 @@ impl Oracle {
         Ok(lines)
     }
 
-    /// One run. None if the tool refuses the whole file and does not say which word it means.
-    fn attempt(&self, words: &[u128]) -> Result<Option<Vec<Option<Line>>>, OracleError> {
+    /// Runs with `size` words in a section. None if the tool refuses the whole file and does not say which section it means.
+    fn attempt(&self, words: &[u128], size: usize) -> Result<Option<Vec<Option<Line>>>, OracleError> {
         let mut lines = vec![None; words.len()];
-        let mut live: Vec<usize> = (0..words.len()).collect();
+        let groups: Vec<&[u128]> = words.chunks(size).collect();
+        let mut live: Vec<usize> = (0..groups.len()).collect();
+        let mut refused: Vec<usize> = Vec::new();
         for _ in 0..RUNS {
             if live.is_empty() {
                 break;
             }
-            let batch: Vec<u128> = live.iter().map(|&i| words[i]).collect();
+            let batch: Vec<&[u128]> = live.iter().map(|&g| groups[g]).collect();
             let path = self.scratch_file(&dummy_cubin(self.target, &batch))?;
             let (out, err) = run(&self.nvdisasm, &["-plr"], &path)?;
             let _ = std::fs::remove_file(path);
             if !out.is_empty() {
                 for (name, section) in parse(&out).map_err(OracleError::Answer)?.sections {
                     let k = name.strip_prefix('k').and_then(|n| n.parse::<usize>().ok());
-                    let line = section.into_iter().next().filter(|l| l.offset == 0);
-                    if let (Some(&i), Some(line)) = (k.and_then(|k| live.get(k)), line) {
-                        lines[i] = Some(line);
+                    let Some(&g) = k.and_then(|k| live.get(k)) else {
+                        continue;
+                    };
+                    for line in section {
+                        let i = line.offset as usize / 16;
+                        if i < groups[g].len() {
+                            lines[g * size + i] = Some(line);
+                        }
                     }
                 }
+                live.clear();
                 break;
             }
-            let bad: HashSet<usize> = err
+            let bad: BTreeSet<usize> = err
                 .lines()
                 .filter_map(|l| l.split_once("'.text.k")?.1.split_once('\'')?.0.parse().ok())
                 .collect();
             if bad.is_empty() {
                 return Ok(None);
             }
+            refused.extend(bad.iter().filter_map(|&k| live.get(k)));
             live = (0..live.len()).filter(|k| !bad.contains(k)).map(|k| live[k]).collect();
+        }
+        refused.append(&mut live);
+        if size > 1 && !refused.is_empty() {
+            // Only some of the words of a refused section are to blame.
+            let again: Vec<usize> = refused
+                .iter()
+                .flat_map(|&g| g * size..(g * size + groups[g].len()))
+                .collect();
+            let part: Vec<u128> = again.iter().map(|&i| words[i]).collect();
+            for (i, line) in again.into_iter().zip(self.usage_batch(&part, 1)?) {
+                lines[i] = line;
+            }
         }
         Ok(Some(lines))
     }
