@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use isa::Target;
-use union_gen::tsv::Family;
+use isa::{Isa, Target};
 
 use super::check::Tally;
-use super::predict::Tables;
+use super::predict;
 use super::rules;
 use crate::plr::{Line, Oracle};
 
@@ -19,9 +18,6 @@ pub struct Args {
     /// Target, for example sm_87
     #[arg(long)]
     pub sm: Target,
-    /// The folder of the tables
-    #[arg(long, default_value = "opcodes")]
-    pub opcodes: PathBuf,
     /// The program (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
     #[arg(long, default_value = "nvdisasm")]
     pub nvdisasm: PathBuf,
@@ -32,13 +28,13 @@ pub struct Args {
 
 /// Runs `probe check-access-kernels`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let tables = Tables::new(&Family::read(&super::folder(&args.opcodes, args.sm))?);
+    let isa = Isa::for_target(args.sm)?;
     let oracle = Oracle::new(&args.nvdisasm, args.sm, 1, BTreeSet::new())?;
     let mut all = Tally::default();
     let mut unknown = 0;
     for path in &args.cubins {
         let before = (all.checked, all.equal + all.excepted);
-        unknown += compare(&tables, &oracle, path, &mut all).with_context(|| path.display().to_string())?;
+        unknown += compare(isa, &oracle, path, &mut all).with_context(|| path.display().to_string())?;
         println!(
             "{}: {} checked, {} equal or documented",
             path.display(),
@@ -55,7 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Adds every instruction of one cubin; the result is how many words have no form.
-fn compare(tables: &Tables, oracle: &Oracle, path: &Path, all: &mut Tally) -> anyhow::Result<usize> {
+fn compare(isa: &Isa, oracle: &Oracle, path: &Path, all: &mut Tally) -> anyhow::Result<usize> {
     let bytes = std::fs::read(path)?;
     let image = cubin::Image::parse(&bytes)?;
     let listing = oracle.cubin(path, image.abi().version == 7)?;
@@ -70,7 +66,7 @@ fn compare(tables: &Tables, oracle: &Oracle, path: &Path, all: &mut Tally) -> an
             let at = line.offset as usize;
             let raw = text.get(at..at + 16).context("listed offset outside the section")?;
             let word = u128::from_le_bytes(raw.try_into()?);
-            let Some((usage, mnemonic)) = tables.usage_of(word) else {
+            let Some((usage, mnemonic)) = predict::usage(isa, word) else {
                 unknown += 1;
                 continue;
             };

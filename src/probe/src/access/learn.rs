@@ -150,7 +150,7 @@ pub fn find_hidden(
                 }
                 File::P | File::Up => 3,
             };
-            let (fields, notes) = votes[w].fields(width, m.fixed() | m.selected() | CONTROL);
+            let (fields, notes) = votes[w].fields(width, m.fixed() | CONTROL);
             // A field of another shape with the same bits is that operand, only not printed.
             let known = |bits: &Bits| m.fields.iter().any(|f| f.bits.mask() & bits.mask() != 0);
             found.push(fields.into_iter().filter(|f| !known(&f.bits)).collect::<Vec<_>>());

@@ -2,13 +2,37 @@
 
 use super::model::{Model, RegField};
 use super::table::Table;
+use super::words::Touch;
 use crate::plr::File;
 use std::collections::BTreeSet;
+use union_gen::bits::Bits;
 use union_gen::tsv::{Family, FieldRow};
 
+/// Loads whose source predicate the tool shows as read and written.
+const PREDICATED_LOADS: &[&str] = &["LD", "LDG", "LDGSTS"];
+
 /// The table as it is written.
-pub fn corrected(_model: &Model, _field: &RegField, table: &Table) -> Table {
-    table.clone()
+pub fn corrected(model: &Model, field: &RegField, table: &Table) -> Table {
+    let mut table = table.clone();
+    if unsupported(&model.mnemonic) {
+        // What a callee may clobber is not what the instruction does with its own operands.
+        let reads = table.rows.iter().map(|(_, t)| t.0).fold(table.default.0, u8::max);
+        return Table {
+            bits: Bits::default(),
+            default: (reads.max(1), 0),
+            rows: Vec::new(),
+        };
+    }
+    if field.file == File::P && PREDICATED_LOADS.contains(&model.mnemonic.as_str()) {
+        let source = |t: &mut Touch| {
+            if t.0 > 0 {
+                t.1 = 0;
+            }
+        };
+        source(&mut table.default);
+        table.rows.iter_mut().for_each(|(_, t)| source(t));
+    }
+    table
 }
 
 /// Access of a field that the tool cannot show: a register that is always RZ (`bits` is empty: part of an address), and the
@@ -50,7 +74,8 @@ pub fn unsupported(mnemonic: &str) -> bool {
 }
 
 /// Whether a difference on register `n` is a documented one. The pairs are (read, written).
-pub fn excepted(_mnemonic: &str, file: File, n: u32, _tables: (bool, bool), tool: (bool, bool)) -> bool {
+pub fn excepted(mnemonic: &str, file: File, n: u32, tables: (bool, bool), tool: (bool, bool)) -> bool {
     // UR0 to UR3 are never shown.
-    file == File::Ur && n < 4 && tool == (false, false)
+    (file == File::Ur && n < 4 && tool == (false, false))
+        || (file == File::P && PREDICATED_LOADS.contains(&mnemonic) && tables == (true, false) && tool == (true, true))
 }

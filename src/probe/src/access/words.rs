@@ -2,7 +2,7 @@
 
 use union_gen::bits::Bits;
 
-use super::model::{CONTROL, Matcher, Model, RegField};
+use super::model::{CONTROL, Matcher, Model, RegField, Slot};
 use crate::plr::{File, Usage};
 
 /// A small deterministic generator (splitmix64).
@@ -191,6 +191,18 @@ impl<'a> Maker<'a> {
                     taken |= mask;
                 }
             }
+        }
+        // A hidden operand may lie on bits that the text takes for a word: its number is what the word says.
+        for (i, field) in m.fields.iter().enumerate() {
+            let n = field.get(out);
+            if owns[i] || !matches!(field.slot, Slot::Hidden(_)) || n == field.zero() {
+                continue;
+            }
+            let apart = if matches!(field.file, File::P | File::Up) { 1 } else { 8 };
+            let near = |j: &usize| m.fields[*j].file == field.file && m.fields[*j].get(out).abs_diff(n) < apart;
+            let close: Vec<usize> = (0..owns.len()).filter(|j| *j != i && near(j)).collect();
+            owns[i] = close.is_empty();
+            close.into_iter().for_each(|j| owns[j] = false);
         }
         (out, owns)
     }
