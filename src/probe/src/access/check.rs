@@ -133,22 +133,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             );
         }
     }
+    // Of the tries for one value the first legal word counts.
+    let legal = oracle.legal(&words.iter().map(|w| w.2).collect::<Vec<_>>())?;
+    let mut legal = legal.into_iter();
+    words.retain(|_| legal.next() == Some(true));
+    words.dedup_by_key(|w| (w.0, w.1));
     let lines = oracle.usage(&words.iter().map(|w| w.2).collect::<Vec<_>>())?;
     let mut tally = Tally::default();
     let mut forms = vec![false; models.len()];
-    let mut done = None;
-    let (mut silent, mut opaque) = (0, 0);
-    for ((form, key, word), line) in words.iter().zip(lines) {
-        if done == Some((*form, *key)) {
-            continue;
-        }
+    let mut silent = 0;
+    let mut opaque: BTreeMap<&str, usize> = BTreeMap::new();
+    for ((form, _, word), line) in words.iter().zip(lines) {
         let Some(line) = line else { continue };
-        done = Some((*form, *key));
         forms[*form] = true;
         let m = &models[*form];
         let Some((usage, _)) = predict::usage(isa, *word) else {
-            opaque += 1;
-            println!("  opaque: {word:032x} {}", line.text);
+            *opaque.entry(&m.mnemonic).or_default() += 1;
             continue;
         };
         if rules::unsupported(&m.mnemonic) {
@@ -167,11 +167,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             println!("  no word of {} ({i}) is accepted", m.form);
         }
     }
-    println!(
-        "{opaque} words are opaque to isa, though the tables in {} know them",
-        args.opcodes.display()
-    );
-    Ok(if tally.print("check-access") && opaque == 0 {
+    if !opaque.is_empty() {
+        // The gates on text say why.
+        println!("words that are opaque to isa, by mnemonic: {opaque:?}");
+    }
+    Ok(if tally.print("check-access") {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

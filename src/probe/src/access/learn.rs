@@ -22,7 +22,16 @@ const BIT_BASES: usize = 4;
 /// Most combinations asked for one set of units.
 const COMBINATIONS: usize = 1500;
 /// A field that depends on more bits is not understood.
-const MOST_BITS: usize = 14;
+const MOST_BITS: usize = 20;
+/// A form is sparse when fewer than this part of its random words is legal, in percent.
+const SPARSE: usize = 80;
+/// Most combinations of all selectors asked of a sparse form.
+const COVER_SPARSE: usize = 4096;
+/// The same for other forms.
+const COVER: usize = 256;
+
+/// A field with more rows than this is not understood.
+const MOST_ROWS: usize = 256;
 
 /// What was learnt about one field.
 #[derive(Clone, Debug)]
@@ -84,6 +93,9 @@ struct Work<'a> {
     data: BTreeMap<u128, Sample>,
     depends: Vec<BTreeSet<u8>>,
     remarks: Vec<String>,
+    /// Random words tried, and how many of them the tool accepts.
+    tried: usize,
+    legal: usize,
 }
 
 /// A word to ask, and what it was made from.
@@ -175,10 +187,11 @@ pub fn learn(
     matcher: &Matcher,
 ) -> Result<Vec<FormResult>, OracleError> {
     let mut works = prepare(oracle, models, range, matcher, 2)?;
+    cover(oracle, &mut works)?;
     vary_alone(oracle, &mut works)?;
     for _ in 0..2 {
         combine(oracle, &mut works)?;
-        for _ in 0..3 {
+        for _ in 0..5 {
             if !settle(oracle, &mut works)? {
                 break;
             }
@@ -206,6 +219,8 @@ fn prepare<'a>(
                 bases: Vec::new(),
                 data: BTreeMap::new(),
                 remarks: Vec::new(),
+                tried: 0,
+                legal: 0,
             }
         })
         .collect();
@@ -220,7 +235,10 @@ fn prepare<'a>(
         {
             for row in 0..work.maker.model.rows.len() {
                 for t in 0..tries {
-                    let numbers = work.maker.numbers(&mut work.rng);
+                    let mut numbers = work.maker.numbers(&mut work.rng);
+                    if t % 4 == 3 {
+                        numbers = work.maker.without_predicates(&numbers);
+                    }
                     let Some(word) = work.maker.base(&mut work.rng, row, t % 2 == 1) else {
                         continue;
                     };
@@ -238,6 +256,10 @@ fn prepare<'a>(
             }
         }
         let answers = ask(oracle, &works, &asks)?;
+        for (a, seen) in asks.iter().zip(&answers) {
+            works[a.work].tried += 1;
+            works[a.work].legal += usize::from(seen.is_some());
+        }
         let mut count: BTreeMap<(usize, usize, bool), usize> = BTreeMap::new();
         for ((a, seen), (row, wild)) in asks.into_iter().zip(answers).zip(wild) {
             let Some(seen) = seen else { continue };
@@ -376,6 +398,59 @@ impl Work<'_> {
     }
 }
 
+/// Asks combinations of all selectors. Some access is rare (`IMMA.16832` with two 8-bit types), so that single steps from a
+/// few bases miss it; and where few combinations are legal, single steps mostly lead nowhere.
+fn cover(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), OracleError> {
+    let mut asks = Vec::new();
+    for (w, work) in works.iter_mut().enumerate() {
+        if work.bases.is_empty() {
+            continue;
+        }
+        let sparse = work.legal * 100 < work.tried * SPARSE;
+        let most = match work.maker.model.mnemonic.ends_with("MMA") || sparse {
+            true => COVER_SPARSE,
+            false => COVER,
+        };
+        let groups: Vec<Unit> = work.units.iter().filter(|u| !u.is_free_bit()).cloned().collect();
+        let all: Vec<&Unit> = groups.iter().collect();
+        for (bits, value) in combinations(&all, most, &mut work.rng) {
+            let all = work.maker.numbers(&mut work.rng);
+            let base = work.bases[work.rng.below(work.bases.len())].word;
+            for numbers in [work.maker.without_predicates(&all), all]
+                .into_iter()
+                .skip(usize::from(!sparse))
+            {
+                if let Some((word, owns)) = work.variant(base, &bits, value, &numbers) {
+                    asks.push(Ask {
+                        work: w,
+                        word,
+                        numbers,
+                        owns,
+                    });
+                }
+            }
+        }
+    }
+    ask_and_keep(oracle, works, asks)
+}
+
+/// All combinations of the units' values, or `most` random ones: the bits and their value.
+fn combinations(units: &[&Unit], most: usize, rng: &mut Rng) -> Vec<(Bits, u64)> {
+    let total = units.iter().fold(1usize, |t, u| t.saturating_mul(u.values.len()));
+    let bits = Bits(units.iter().flat_map(|u| u.bits.0.iter().copied()).collect());
+    let mut out = Vec::new();
+    for n in 0..total.min(most) {
+        let mut code = if total > most { rng.next() as usize } else { n };
+        let mut placed = 0;
+        for unit in units {
+            placed |= unit.bits.set(0, unit.values[code % unit.values.len()]);
+            code /= unit.values.len();
+        }
+        out.push((bits.clone(), bits.get(placed)));
+    }
+    out
+}
+
 fn vary_alone(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), OracleError> {
     let mut asks = Vec::new();
     let mut pairs = Vec::new();
@@ -429,29 +504,18 @@ fn combine(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), OracleErr
             .filter(|u| !u.is_empty())
             .collect();
         for set in sets {
-            let total = set
-                .iter()
-                .fold(1usize, |t, &u| t.saturating_mul(work.units[u].values.len()));
-            for n in 0..total.min(COMBINATIONS) {
-                let mut code = if total > COMBINATIONS {
-                    work.rng.next() as usize
-                } else {
-                    n
-                };
-                let mut value = Bits::default();
-                let mut placed = 0;
-                for &u in &set {
-                    let unit = &work.units[u];
-                    placed |= unit.bits.set(0, unit.values[code % unit.values.len()]);
-                    code /= unit.values.len();
-                    value.0.extend(&unit.bits.0);
-                }
-                for _ in 0..2 {
+            let units: Vec<Unit> = set.iter().map(|&u| work.units[u].clone()).collect();
+            let all: Vec<&Unit> = units.iter().collect();
+            let bits = Bits(units.iter().flat_map(|u| u.bits.0.iter().copied()).collect());
+            let seen: BTreeSet<u64> = work.data.keys().map(|w| bits.get(*w)).collect();
+            for (bits, value) in combinations(&all, COMBINATIONS, &mut work.rng) {
+                let known = seen.contains(&value);
+                for _ in 0..if known { 1 } else { 4 } {
                     if work.bases.is_empty() {
                         break;
                     }
                     let base = &work.bases[work.rng.below(work.bases.len())];
-                    if let Some((word, owns)) = work.variant(base.word, &value, value.get(placed), &base.numbers)
+                    if let Some((word, owns)) = work.variant(base.word, &bits, value, &base.numbers)
                         && !work.data.contains_key(&word)
                     {
                         asks.push(Ask {
@@ -549,6 +613,18 @@ fn result(work: &mut Work<'_>) -> FormResult {
             ));
             t
         });
+        let table = if table.rows.len() > MOST_ROWS {
+            let most = table::majority(&Bits::default(), &seen);
+            contradictions = seen.iter().filter(|(w, touch)| most.get(*w) != *touch).count();
+            let (rows, bits) = (table.rows.len(), &table.bits);
+            out.remarks.push(format!(
+                "{}: {rows} rows over {bits} are not understood; the most frequent is kept",
+                field.name
+            ));
+            most
+        } else {
+            table
+        };
         for (_, (r, w)) in table.rows.iter().chain([&(0, table.default)]) {
             if *r > 0 && *w > 0 && r != w {
                 out.remarks.push(format!("{}: reads {r}, writes {w}", field.name));

@@ -128,6 +128,9 @@ pub struct Group {
     pub values: Vec<u64>,
 }
 
+/// The selectors of a form: whether of a modifier slot, slot or operand, to bits and values.
+type Owned = BTreeMap<(bool, u8), (Bits, Vec<u64>)>;
+
 /// A form.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -181,8 +184,8 @@ impl Model {
             }
         }
         let mut selectors: Vec<BTreeMap<Bits, Vec<u64>>> = vec![BTreeMap::new(); models.len()];
-        // Two selectors may have the same bits and different values: keep both, keyed by bits and owner.
-        let mut owned: Vec<BTreeMap<(bool, u8), (Bits, Vec<u64>)>> = vec![BTreeMap::new(); models.len()];
+        // Several selectors may have the same bits: a value is legal when each of them knows it.
+        let mut owned: Vec<Owned> = vec![BTreeMap::new(); models.len()];
         for row in &family.operands {
             let Some(i) = at(&row.form) else { continue };
             let shapes = models[i].shapes.entry(row.operand).or_default();

@@ -81,6 +81,14 @@ pub struct Unit {
     pub bits: Bits,
     /// The values to try.
     pub values: Vec<u64>,
+    free: bool,
+}
+
+impl Unit {
+    /// Whether it is a bit that no selector has.
+    pub fn is_free_bit(&self) -> bool {
+        self.free
+    }
 }
 
 /// Instructions after which the tool wants a valid target: their numbers stay 0.
@@ -122,6 +130,15 @@ impl<'a> Maker<'a> {
             }
         }
         Numbers(out)
+    }
+
+    /// The same with PT and UPT in all predicate operands: some modifiers are legal only then.
+    pub fn without_predicates(&self, numbers: &Numbers) -> Numbers {
+        let one = |(f, n): (&RegField, &Option<u32>)| match f.file {
+            File::P | File::Up if f.slot != Slot::Guard => Some(f.zero()),
+            _ => *n,
+        };
+        Numbers(self.model.fields.iter().zip(&numbers.0).map(one).collect())
     }
 
     /// Numbers as real code has them: any multiple of four, sometimes the zero register; any number at all if `odd`.
@@ -187,7 +204,7 @@ impl<'a> Maker<'a> {
                 // A match row may fix bits of a field; another row of the form may allow the number.
                 if fixed & mask == 0 || self.own(set).is_some() {
                     out = set;
-                    owns[i] = true;
+                    owns[i] = n != field.zero();
                     taken |= mask;
                 }
             }
@@ -216,6 +233,7 @@ impl<'a> Maker<'a> {
             .map(|g| Unit {
                 bits: g.bits.clone(),
                 values: g.values.clone(),
+                free: false,
             })
             .collect();
         let mut taken = m.fixed() | m.selected() | CONTROL;
@@ -226,6 +244,7 @@ impl<'a> Maker<'a> {
         units.extend((0..105u8).filter(|b| taken >> b & 1 == 0).map(|b| Unit {
             bits: Bits(vec![b]),
             values: vec![0, 1],
+            free: true,
         }));
         units
     }
