@@ -1,9 +1,12 @@
 //! Spellings that depend on operand values (`IMAD.MOV`): rows of `opcodes/aliases.tsv`.
 
 use crate::blob::Reader;
-use crate::shape::{HOLE_X, Shape};
+use crate::shape::{HOLE_X, Part, Shape};
 use crate::word::Word;
 use crate::{Inst, Isa};
+
+/// Added to a hole where the shape is a `-` and the hole.
+const NEGATIVE: u8 = 0x80;
 
 enum Condition {
     Operands(usize),
@@ -85,6 +88,16 @@ impl Alias {
             let form = isa.data(i.form)?;
             Some((shape, form.fields[operand.field(hole)?].get(i.word)))
         };
+        let negated = |n: usize, kind: u8| -> Option<(&Shape, i64)> {
+            let (operand, shape) = isa.shape(i, n)?;
+            match *shape.parts {
+                [Part::Text("-"), Part::Hole(_, k, ordinal)] if k == kind => {
+                    let form = isa.data(i.form)?;
+                    Some((shape, form.fields[operand.field((kind, ordinal))?].get(i.word)))
+                }
+                _ => None,
+            }
+        };
         self.when.iter().all(|c| match *c {
             Condition::Operands(_) => true,
             Condition::Value {
@@ -93,8 +106,11 @@ impl Alias {
                 value,
                 equal,
             } => {
-                let is = number(operand).is_some_and(|(s, v)| s.plain().is_some_and(|h| h.0 == hole) && v == value);
-                is == equal
+                let is = match hole & NEGATIVE {
+                    0 => number(operand).filter(|(s, _)| s.plain().is_some_and(|h| h.0 == hole)),
+                    _ => negated(operand, hole & !NEGATIVE),
+                };
+                is.is_some_and(|(_, v)| v == value) == equal
             }
             Condition::PowerOfTwo(operand) => number(operand).is_some_and(|(s, v)| {
                 s.plain().is_some_and(|h| h.0 == HOLE_X) && v > 0 && (v as u64).is_power_of_two()

@@ -143,6 +143,40 @@ fn accesses_come_guard_first_then_operands() {
 }
 
 #[test]
+fn semantics_follow_modifiers() {
+    use isa::{Effects, Space, Terminator};
+    let isa = sm87();
+    let (mut loads, mut branches) = (0, 0);
+    for w in own_words() {
+        let i = isa.decode(w);
+        let Some(form) = isa.form(i.form) else { continue };
+        let s = isa.semantics(i);
+        assert!(s.known, "{} has no row in semantics.tsv", form.name());
+        match form.mnemonic() {
+            "LDG" => {
+                loads += 1;
+                let constant = isa.has_modifier(i, "CONSTANT");
+                assert_eq!(s.space, if constant { Space::Constant } else { Space::Global });
+                assert!(s.effects.has(Effects::READ) && !s.effects.has(Effects::WRITE));
+                assert_eq!(form.semantics().space, Space::Global);
+            }
+            "BRA" => {
+                branches += 1;
+                assert_eq!(s.terminator, Terminator::Branch);
+                assert!(isa.branch_target(i, 0).is_some());
+            }
+            "FFMA" => assert!(s.effects.is_none() && s.terminator == Terminator::None),
+            "P2R" => {
+                let implicit = isa.accesses(i).filter(|a| a.field.is_none());
+                assert_eq!(implicit.map(|a| a.reg).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+            }
+            _ => {}
+        }
+    }
+    assert!(loads > 10 && branches > 10, "{loads} loads, {branches} branches");
+}
+
+#[test]
 fn accesses_and_access_agree() {
     let isa = sm87();
     let mut random = Random(0xacce55);

@@ -215,16 +215,19 @@ pub struct AliasRow {
     pub source: String,
 }
 
+/// Added to a hole in [`Condition::Value`]: the shape is a `-` and the hole.
+pub const NEGATIVE: u8 = 0x80;
+
 /// One condition of an alias.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// `operands=4`: how many operands the form has.
     Operands(u8),
-    /// `1=RZ`, `2!=0x10000`: operand 1 is (is not) a plain register or number of that value.
+    /// `1=RZ`, `1=-RZ`, `2!=0x10000`: operand 1 is (is not) exactly that register or number.
     Value {
         /// Index in printed order.
         operand: u8,
-        /// Hole of the plain shape, `R` or `X`.
+        /// Hole of the shape, `R` or `X`; [`NEGATIVE`] is added where a `-` stands before it.
         hole: u8,
         /// The value.
         value: i64,
@@ -298,6 +301,10 @@ impl Condition {
         if value == "pow2" && equal {
             return Ok(Self::PowerOfTwo(operand));
         }
+        let (value, negative) = match value.strip_prefix('-') {
+            Some(v) => (v, NEGATIVE),
+            None => (value, 0),
+        };
         let (hole, value) = match value {
             "RZ" => ("R", 255),
             "PT" => ("P", 7),
@@ -310,7 +317,7 @@ impl Condition {
         };
         Ok(Self::Value {
             operand,
-            hole: hole_code(hole).ok_or_else(bad)?,
+            hole: hole_code(hole).ok_or_else(bad)? | negative,
             value,
             equal,
         })
@@ -326,12 +333,13 @@ impl Condition {
                 value,
                 equal,
             } => {
-                let value = match holes[usize::from(*hole)] {
+                let sign = if hole & NEGATIVE != 0 { "-" } else { "" };
+                let value = match holes[usize::from(hole & !NEGATIVE)] {
                     "R" => "RZ".to_owned(),
                     "P" => "PT".to_owned(),
                     _ => format!("{value:#x}"),
                 };
-                format!("{operand}{}={value}", if *equal { "" } else { "!" })
+                format!("{operand}{}={sign}{value}", if *equal { "" } else { "!" })
             }
             Self::PowerOfTwo(n) => format!("{n}=pow2"),
             Self::NoHole { operand, hole } => format!("{operand}!{}", holes[usize::from(*hole)]),
