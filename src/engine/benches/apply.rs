@@ -1,0 +1,36 @@
+//! How long a rewrite takes, from the file's bytes to the new file's bytes, on one core.
+#![allow(missing_docs)] // criterion's macros make public functions
+
+use std::path::Path;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use passes::Registry;
+use sass2mlir_engine::{Config, Opened, Options, apply, roundtrip};
+
+fn benches(c: &mut Criterion) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87/own_mul_mat.cubin");
+    let bytes = std::fs::read(path).expect("the bundled cubin");
+    let image = cubin::Image::parse(&bytes).expect("a cubin");
+    let instructions: usize = image.codes().iter().map(|c| c.bytes.len() / 16).sum();
+    let text = "[[pass]]\nname = \"ffma-deftz\"\nmode = \"apply\"\n";
+    let config = Config::parse(text, "pass.toml", &Registry::default()).expect("a good configuration");
+    let one_core = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+
+    let mut group = c.benchmark_group("engine");
+    group.throughput(Throughput::Elements(instructions as u64));
+    group.bench_function("apply", |b| {
+        one_core.install(|| b.iter(|| apply(&bytes, &config, &Options::default()).map(|o| o.bytes)));
+    });
+    group.bench_function("roundtrip", |b| {
+        one_core.install(|| {
+            b.iter(|| {
+                let opened = Opened::new(&bytes)?;
+                roundtrip(&opened, &opened.images(None)?, &|_| true, &|| ()).map(|r| r.holds())
+            });
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);
