@@ -31,14 +31,14 @@ C
   std=$(apt-cache depends libstd-rust-web-dev | sed -n 's/.*Depends: \(libstd-rust-web-[0-9.]*\)$/\1/p' | head -n 1)
   llvm=$(apt-cache depends "$std" | sed -n 's/.*Depends: \(libllvm[0-9]*\)$/\1/p' | head -n 1)
   (cd "$dir/debs" && apt-get download -qq rustc-web:amd64 "$std:amd64" "$llvm:amd64" libstd-rust-web-dev:amd64 libstd-rust-web-dev:arm64)
-  for deb in "$dir"/debs/*.deb; do dpkg -x "$deb" "$dir/root"; done
+  for deb in "$dir"/debs/*.deb; do dpkg -x "$deb" "$dir/unpacked"; done
   rm -r "$dir/state" "$dir/cache" "$dir/debs"
   unset APT_CONFIG
   touch "$dir/.whole"
 fi
 
-export RUSTC=$dir/root/usr/bin/rustc
-export LD_LIBRARY_PATH=$dir/root/usr/lib/x86_64-linux-gnu:$dir/root/usr/lib
+export RUSTC=$dir/unpacked/usr/bin/rustc
+export LD_LIBRARY_PATH=$dir/unpacked/usr/lib/x86_64-linux-gnu:$dir/unpacked/usr/lib
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 cargo build --release --target aarch64-unknown-linux-gnu --target-dir "$dir/target"
 program=$dir/target/aarch64-unknown-linux-gnu/release/sass2mlir
