@@ -14,7 +14,10 @@ fn benches(c: &mut Criterion) {
     let instructions: usize = image.codes().iter().map(|c| c.bytes.len() / 16).sum();
     let text = "[[pass]]\nname = \"ffma-deftz\"\nmode = \"apply\"\n";
     let config = Config::parse(text, "pass.toml", &Registry::default()).expect("a good configuration");
-    let one_core = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let one_core = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .expect("a thread");
 
     let mut group = c.benchmark_group("engine");
     group.throughput(Throughput::Elements(instructions as u64));
