@@ -1,0 +1,78 @@
+module {
+  sass.func "ldst_widths" attributes {sm = "sm_87", tail = ["0x000fc0000383fffffffffff000007947", "0x000fc000000000000000000000007918 x15"]} {
+    %RZ = sass.rz
+    %PT = sass.pt
+    %UPT = sass.upt
+    %0 = builtin.unrealized_conversion_cast to !sass.ureg {sass.pin = "UR2"}
+    sass.entry ^bb1
+  ^bb1:  // pred: ^bb0
+    %1 = sass.ISETP_0xc0c.NE.U32.AND guard(%PT) %RZ, %0, %PT raw 0x000fda000bf0507000000002ff007c0c : (!sass.reg, !sass.ureg, !sass.pred) -> (!sass.pred)
+    sass.BRA_0x947 guard(%1) %PT ^bb3, ^bb2 raw 0x000fea00038000000000012000000947 : (!sass.pred) -> ()
+  ^bb2:  // pred: ^bb1
+    %2 = sass.BMOV_0x956.32 guard(%PT) 0xffffffff raw 0x000fe80000000000ffffffff00007956 : (!sass.imm) -> (!sass.barrier)
+    %3:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %2 raw 0x000fe800001000000000000000017f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %4:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %3#0 raw 0x000fe800001000000000000001027f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %5:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %4#0 raw 0x000fe800001000000000000002037f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %6:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %5#0 raw 0x000fe800001000000000000003047f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %7:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %6#0 raw 0x000fe800001000000000000004057f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %8:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %7#0 raw 0x000fe800001000000000000005067f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %9:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %8#0 raw 0x000fe800001000000000000006077f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %10:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %9#0 raw 0x000fe800001000000000000007087f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %11:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %10#0 raw 0x000fe800001000000000000008097f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %12:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %11#0 raw 0x000fe8000010000000000000090a7f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %13:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %12#0 raw 0x000fe80000100000000000000a0b7f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %14:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %13#0 raw 0x000fe80000100000000000000b0c7f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %15:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %14#0 raw 0x000fe80000100000000000000c0d7f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %16:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %15#0 raw 0x000fe80000100000000000000d0e7f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %17:2 = sass.BMOV_0xf55.32.CLEAR guard(%PT) %16#0 raw 0x000fe80000100000000000000e0f7f55 : (!sass.barrier) -> (!sass.barrier, !sass.barrier)
+    %18 = sass.BMOV_0x956.32 guard(%PT) 0x00000000 raw 0x000fe80000000000000000000f007956 : (!sass.imm) -> (!sass.barrier)
+    %19 = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fe400000000000000000100027882 : (!sass.imm) -> (!sass.ureg)
+    sass.fall ^bb3
+  ^bb3:  // 2 preds: ^bb1, ^bb2
+    %20 = sass.IMAD_0x624.U32 guard(%PT) %RZ, %RZ, c[0x0][0x28] raw 0x000fe400078e00ff00000a00ff017624 : (!sass.reg, !sass.reg) -> (!sass.reg)
+    %21 = sass.S2R_0x919 guard(%PT) SR_CTAID.X raw 0x000e2800000025000000000000147919 : () -> (!sass.reg)
+    %22 = sass.S2R_0x919 guard(%PT) SR_TID.X raw 0x000e2400000021000000000000037919 : () -> (!sass.reg)
+    %23 = sass.IMAD_0xa24 guard(%PT) %21, c[0x0][0x0], %22 raw 0x001fca00078e02030000000014147a24 : (!sass.reg, !sass.reg) -> (!sass.reg)
+    %24 = sass.ISETP_0xa0c.GE.AND guard(%PT) %23, c[0x0][0x170], %PT raw 0x000fda0003f0627000005c0014007a0c : (!sass.reg, !sass.pred) -> (!sass.pred)
+    sass.EXIT_0x94d guard(%24) %PT ^bb4 raw 0x000fea0003800000000000000000094d : (!sass.pred) -> ()
+  ^bb4:  // pred: ^bb3
+    %25 = sass.IMAD_0x824.U32 guard(%PT) %23, 0x4, %RZ raw 0x040fe200078e00ff0000000414027824 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %26 = sass.SHF_0x819.R.S32.HI guard(%PT) %RZ, 0x0000001f, %23 raw 0x000fe200000114140000001fff007819 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %27:2 = sass.ULDC_0xab9.64 guard(%UPT) c[0x0][0x118] raw 0x000fe20000000a000000460000047ab9 : () -> (!sass.ureg, !sass.ureg)
+    %28:2 = sass.IADD3_0xa10 guard(%PT) %23, c[0x0][0x168], %RZ raw 0x000fe20007f3e0ff00005a0014107a10 : (!sass.reg, !sass.reg) -> (!sass.reg, !sass.pred)
+    %29 = sass.IMAD_0x424.U32 guard(%PT) %RZ, %RZ, 0x10 raw 0x000fe200078e00ff00000010ff037424 : (!sass.reg, !sass.reg, !sass.imm) -> (!sass.reg)
+    %30:2 = sass.IADD3_0xa10 guard(%PT) %25, c[0x0][0x168], %RZ raw 0x000fe40007f1e0ff00005a0002127a10 : (!sass.reg, !sass.reg) -> (!sass.reg, !sass.pred)
+    %31 = sass.IADD3_0xa10.X guard(%PT) %26, c[0x0][0x16c], %RZ, %28#1, not %PT raw 0x000fe40000ffe4ff00005b0000117a10 : (!sass.reg, !sass.reg, !sass.pred, !sass.pred) -> (!sass.reg)
+    %32 = sass.LEA_0xa11.HI.X.SX32 guard(%PT) %25, c[0x0][0x16c], 0x01, %30#1 raw 0x000fc600000f0eff00005b0002137a11 : (!sass.reg, !sass.imm, !sass.pred) -> (!sass.reg)
+    %33 = sass.LDG_0x981.E.S8 guard(%PT) [%28#0, %31<"64"> + 0x7], %PT desc(%27#0, %27#1) raw 0x0000a2000c1e13000000070410027981 : (!sass.reg, !sass.reg, !sass.pred, !sass.ureg, !sass.ureg) -> (!sass.reg)
+    %34:2 = sass.IMAD_0x625.WIDE guard(%PT) %23, %29, c[0x0][0x168] raw 0x000fc600078e020300005a00140e7625 : (!sass.reg, !sass.reg) -> (!sass.reg, !sass.reg)
+    %35 = sass.LDG_0x981.E guard(%PT) [%30#0, %32<"64"> + 0x0], %PT desc(%27#0, %27#1) raw 0x000ee8000c1e19000000000412127981 : (!sass.reg, !sass.reg, !sass.pred, !sass.ureg, !sass.ureg) -> (!sass.reg)
+    %36:4 = sass.LDG_0x981.E.128.CONSTANT guard(%PT) [%34#0, %34#1<"64"> + 0x0], %PT desc(%27#0, %27#1) raw 0x000328000c1e9d00000000040e047981 : (!sass.reg, !sass.reg, !sass.pred, !sass.ureg, !sass.ureg) -> (!sass.reg, !sass.reg, !sass.reg, !sass.reg)
+    %37 = sass.LDG_0x981.E.U8 guard(%PT) [%28#0, %31<"64"> + 0x0], %PT desc(%27#0, %27#1) raw 0x000168000c1e110000000004100d7981 : (!sass.reg, !sass.reg, !sass.pred, !sass.ureg, !sass.ureg) -> (!sass.reg)
+    %38:4 = sass.LDG_0x981.E.EF.128 guard(%PT) [%34#0, %34#1<"64"> + 0x0], %PT desc(%27#0, %27#1) raw 0x000364000c0e1d00000000040e087981 : (!sass.reg, !sass.reg, !sass.pred, !sass.ureg, !sass.ureg) -> (!sass.reg, !sass.reg, !sass.reg, !sass.reg)
+    %39:2 = sass.IMAD_0x625.WIDE guard(%PT) %23, %29, c[0x0][0x160] raw 0x002fcc00078e020300005800140e7625 : (!sass.reg, !sass.reg) -> (!sass.reg, !sass.reg)
+    %40:2 = sass.IMAD_0xa25.WIDE guard(%PT) %29, c[0x0][0x170], {%39#0, %39#1} raw 0x001fe200078e020e00005c0003107a25 : (!sass.reg, !sass.reg, !sass.reg) -> (!sass.reg, !sass.reg)
+    %41 = sass.LOP3_0x812.LUT guard(%PT) %33, 0x0000ffff, %RZ, 0xc0, not %PT raw 0x004fe400078ec0ff0000ffff02167812 : (!sass.reg, !sass.imm, !sass.reg, !sass.imm, !sass.pred) -> (!sass.reg)
+    %42 = sass.PRMT_0x816 guard(%PT) %35, 0x0000bb32, %RZ raw 0x008fe400000000ff0000bb32120c7816 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %43 = sass.PRMT_0x816 guard(%PT) %41, 0x00008880, %RZ raw 0x000fe400000000ff0000888016167816 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %44 = sass.PRMT_0x816 guard(%PT) %35, 0x00009910, %RZ raw 0x000fe200000000ff0000991012157816 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %45 = sass.IMAD_0x824 guard(%PT) %36#1, 0x1, %42 raw 0x010fe200078e020c0000000105057824 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %46:2 = sass.IADD3_0xa10 guard(%PT) %23, c[0x0][0x160], %RZ raw 0x000fe20007f3e0ff0000580014127a10 : (!sass.reg, !sass.reg) -> (!sass.reg, !sass.pred)
+    %47 = sass.IMAD_0x224.U32 guard(%PT) %RZ, %RZ, %43 raw 0x000fc400078e0016000000ffff0c7224 : (!sass.reg, !sass.reg, !sass.reg) -> (!sass.reg)
+    %48 = sass.IMAD_0x824.U32 guard(%PT) %23, 0x80, %RZ raw 0x040fe200078e00ff0000008014167824 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %49:2 = sass.IADD3_0x210 guard(%PT) %23, %46#0, %RZ raw 0x000fe40007f1e0ff0000001214147210 : (!sass.reg, !sass.reg, !sass.reg) -> (!sass.reg, !sass.pred)
+    %50 = sass.IADD3_0xa10.X guard(%PT) %26, c[0x0][0x164], %RZ, %46#1, not %PT raw 0x000fe20000ffe4ff0000590000137a10 : (!sass.reg, !sass.reg, !sass.pred, !sass.pred) -> (!sass.reg)
+    %51 = sass.IMAD_0x824 guard(%PT) %36#0, 0x1, %44 raw 0x000fe200078e02150000000104047824 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %52:2 = sass.IADD3_0xa10 guard(%PT) %48, c[0x0][0x168], %RZ raw 0x000fe20007f3e0ff00005a0016187a10 : (!sass.reg, !sass.reg) -> (!sass.reg, !sass.pred)
+    %53 = sass.IMAD_0x824 guard(%PT) %36#3, 0x1, %47 raw 0x000fe400078e020c0000000107077824 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %54 = sass.IMAD_0x824 guard(%PT) %36#2, 0x1, %37 raw 0x020fe200078e020d0000000106067824 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
+    %55 = sass.LEA_0xa11.HI.X.SX32 guard(%PT) %48, c[0x0][0x16c], 0x01, %52#1 raw 0x000fe200008f0eff00005b0016197a11 : (!sass.reg, !sass.imm, !sass.pred) -> (!sass.reg)
+    %56 = sass.IMAD_0x824.X guard(%PT) %26, 0x1, %50, %49#1 raw 0x000fc600000e06130000000100157824 : (!sass.reg, !sass.imm, !sass.reg, !sass.pred) -> (!sass.reg)
+    sass.STG_0x986.E.128.STRONG.GPU guard(%PT) [%39#0, %39#1<"64"> + 0x0], {%51, %45, %54, %53} desc(%27#0, %27#1) raw 0x000fe8000c10fd04000000040e007986 : (!sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.ureg, !sass.ureg) -> ()
+    sass.STG_0x986.E.128.STRONG.SYS guard(%PT) [%40#0, %40#1<"64"> + 0x0], {%38#0, %38#1, %38#2, %38#3} desc(%27#0, %27#1) raw 0x000fe8000c115d040000000810007986 : (!sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.ureg, !sass.ureg) -> ()
+    sass.STG_0x986.E.U8 guard(%PT) [%46#0, %50<"64"> + 0x0], %37 desc(%27#0, %27#1) raw 0x000fe8000c1011040000000d12007986 : (!sass.reg, !sass.reg, !sass.reg, !sass.ureg, !sass.ureg) -> ()
+    sass.STG_0x986.E.U16 guard(%PT) [%49#0, %56<"64"> + 0x0], %33 desc(%27#0, %27#1) raw 0x000fe8000c1015040000000214007986 : (!sass.reg, !sass.reg, !sass.reg, !sass.ureg, !sass.ureg) -> ()
+    sass.CCTL_0x98f.E.PF2 guard(%PT) [%52#0, %55 + 0x0] raw 0x000fea0000800100000000001800798f : (!sass.reg, !sass.reg) -> ()
+    sass.EXIT_0x94d guard(%PT) %PT raw 0x000fea0003800000000000000000794d : (!sass.pred) -> ()
+  }
+}
