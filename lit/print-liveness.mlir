@@ -2,7 +2,7 @@
 
 // CHECK: liveness of k
 // CHECK-NEXT: ^bb0: live in, peak R 2 P 1
-// CHECK-NEXT: ^bb1: live in R 2 P 1, peak R 3 P 1
+// CHECK-NEXT: ^bb1: live in R 2 P 1, peak R 2 P 1
 // CHECK-NEXT: ^bb2: live in, peak
 sass.func "k" attributes {sm = "sm_87"} {
   %PT = sass.pt
