@@ -63,7 +63,14 @@ const LEGAL: u32 = 0x0ffe_ffff;
 /// Whether the hardware's tools accept bits 115:105 of `w` for a form that may or may not set barriers.
 pub(crate) const fn is_legal(w: Word, wbar: bool, rbar: bool) -> bool {
     let bits = w.bits(115, 105);
-    LEGAL >> (bits & 31) & 1 == 1 && (wbar || bits >> 5 & 7 == 7) && (rbar || bits >> 8 & 7 == 7)
+    // With bit 109 clear, 124:122 are a number from 0 to 5; with 109:105 all zero it is 0.
+    let top = w.bits(124, 122);
+    let top_is_legal = match bits & 31 {
+        0 => top == 0,
+        1..16 => top < 6,
+        _ => true,
+    };
+    LEGAL >> (bits & 31) & 1 == 1 && top_is_legal && (wbar || bits >> 5 & 7 == 7) && (rbar || bits >> 8 & 7 == 7)
 }
 
 #[cfg(test)]
@@ -87,5 +94,7 @@ mod tests {
             .collect();
         assert_eq!(illegal, [16, 28, 29, 30, 31]);
         assert!(!is_legal(Word(0), false, true));
+        let flags = |issue, top| is_legal(Word(0).with_bits(109, 105, issue).with_bits(124, 122, top), true, true);
+        assert!(flags(0, 0) && !flags(0, 1) && flags(1, 5) && !flags(1, 6) && flags(17, 7));
     }
 }

@@ -3,4 +3,9 @@
 //! An offline tool: users of sass2mlir never run it.
 
 pub mod access;
+pub mod check;
+mod memory;
+pub mod nvdisasm;
 pub mod plr;
+pub mod tables;
+pub mod text;

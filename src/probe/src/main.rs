@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sass2mlir_probe::access;
+use sass2mlir_probe::{access, check, tables};
 
 /// Makes and checks the opcode tables by asking nvdisasm.
 #[derive(Parser)]
@@ -15,6 +15,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Find every instruction form of a target and write its tables
+    Tables(tables::Args),
+    /// Gate: text, fields and legality of words of every form are those of nvdisasm
+    Check(check::Args),
     /// Find register file, direction and width of every register field, and registers that no text shows
     Access(access::Args),
     /// Gate: on fresh words the registers read and written are those that nvdisasm -plr shows
@@ -25,6 +29,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Tables(args) => tables::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Access(args) => access::run(&args),
         Command::CheckAccess(args) => access::check::run(&args),
         Command::CheckAccessKernels(args) => access::kernels::run(&args),

@@ -1,0 +1,233 @@
+//! Runs `nvdisasm` on raw words and reads what it prints.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, bail};
+use isa::Target;
+use rayon::prelude::*;
+
+use crate::memory::{Answer, Known, Memory};
+
+/// Words in one run.
+const CHUNK: usize = 20_000;
+/// A NOP, which takes the place of words that `nvdisasm` refuses (one bad word suppresses all output).
+const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+/// Bits 109:105 at 0x1e are always illegal; with 124:122 clear the refusal then names the word's class.
+const CLASS_SET: u128 = 0x1e << 105;
+const CLASS_CLEAR: u128 = 0x1f << 105 | 7 << 122;
+
+/// An opaque key for the class of a word: equal keys, equal operand form. A hash, so it is the same in every run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(pub u64);
+
+impl Class {
+    /// FNV-1a.
+    fn of(name: &str) -> Self {
+        Self(name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        }))
+    }
+}
+
+/// The text of a word, and the byte address that the word had then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// As printed, without the final `;`.
+    pub text: Box<str>,
+    /// Bytes.
+    pub address: u64,
+}
+
+/// A disassembler for one target.
+pub struct Nvdisasm {
+    program: PathBuf,
+    arch: String,
+    scratch: tempfile::TempDir,
+    memory: Option<Mutex<Memory>>,
+}
+
+impl Nvdisasm {
+    /// `program` is a path or a name on PATH.
+    pub fn new(program: PathBuf, target: Target) -> Result<Self> {
+        let arch = target.to_string().replace("sm_", "SM");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("probe");
+        // Memory-backed where there is one: the files live for milliseconds.
+        let scratch = builder
+            .tempdir_in("/dev/shm")
+            .or_else(|_| builder.tempdir())
+            .context("scratch folder")?;
+        Ok(Self {
+            program,
+            arch,
+            scratch,
+            memory: None,
+        })
+    }
+
+    /// Answers from `folder` and keeps new answers there.
+    pub fn remember(mut self, folder: &Path) -> Result<Self> {
+        self.memory = Some(Mutex::new(Memory::open(folder, &self.arch)?));
+        Ok(self)
+    }
+
+    /// The printed text of each word, or `None` where it is not legal. A text with `???` in it counts as not legal: the word is accepted,
+    /// but it has a field whose value means nothing.
+    pub fn texts(&self, words: &[u128]) -> Result<Vec<Option<Printed>>> {
+        self.through_memory(words, |m| &mut m.texts, |nv, words| nv.texts_in_order(words))
+    }
+
+    /// As [`Self::texts`], with word `n` at byte address `16 * n` of its chunk.
+    pub fn texts_in_order(&self, words: &[u128]) -> Result<Vec<Option<Printed>>> {
+        let chunks: Vec<_> = words
+            .par_chunks(CHUNK)
+            .map(|c| self.chunk_texts(c))
+            .collect::<Result<_>>()?;
+        Ok(chunks.into_iter().flatten().collect())
+    }
+
+    /// The class of each word, or `None` where its opcode means nothing.
+    pub fn classes(&self, words: &[u128]) -> Result<Vec<Option<Class>>> {
+        self.through_memory(
+            words,
+            |m| &mut m.classes,
+            |nv, words| {
+                let chunks: Vec<_> = words
+                    .par_chunks(CHUNK)
+                    .map(|c| nv.chunk_classes(c))
+                    .collect::<Result<_>>()?;
+                Ok(chunks.into_iter().flatten().collect())
+            },
+        )
+    }
+
+    fn through_memory<T: Answer>(
+        &self,
+        words: &[u128],
+        part: impl Fn(&mut Memory) -> &mut Known<T>,
+        ask: impl Fn(&Self, &[u128]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let Some(memory) = &self.memory else {
+            return ask(self, words);
+        };
+        let mut memory = memory.lock().unwrap_or_else(|e| e.into_inner());
+        let known = part(&mut memory);
+        let fresh: Vec<u128> = words
+            .iter()
+            .copied()
+            .filter(|w| !known.answers.contains_key(w))
+            .collect();
+        let answers = ask(self, &fresh)?;
+        known.learn(fresh.into_iter().zip(answers))?;
+        words
+            .iter()
+            .map(|w| known.answers.get(w).cloned().context("an answer went missing"))
+            .collect()
+    }
+
+    fn chunk_texts(&self, words: &[u128]) -> Result<Vec<Option<Printed>>> {
+        let mut legal = vec![true; words.len()];
+        loop {
+            let fed: Vec<u128> = words
+                .iter()
+                .zip(&legal)
+                .map(|(&w, &ok)| if ok { w } else { NOP })
+                .collect();
+            let (out, errors) = self.run(&fed)?;
+            let bad: Vec<_> = errors.lines().filter_map(refusal).collect();
+            if bad.is_empty() {
+                if out.is_empty() && !words.is_empty() {
+                    bail!(
+                        "nvdisasm printed nothing: {}",
+                        errors.lines().next().unwrap_or("no message")
+                    );
+                }
+                return Ok(read_listing(&out, &legal));
+            }
+            for (index, _) in bad {
+                *legal.get_mut(index).context("nvdisasm named an address past the end")? = false;
+            }
+        }
+    }
+
+    fn chunk_classes(&self, words: &[u128]) -> Result<Vec<Option<Class>>> {
+        let fed: Vec<u128> = words.iter().map(|w| w & !CLASS_CLEAR | CLASS_SET).collect();
+        let (_, errors) = self.run(&fed)?;
+        let mut names = vec![None; words.len()];
+        for (index, message) in errors.lines().filter_map(refusal) {
+            let name = message.strip_prefix("Opclass '").and_then(|m| m.split('\'').next());
+            if let (Some(slot), Some(name)) = (names.get_mut(index), name) {
+                *slot = Some(Class::of(name));
+            }
+        }
+        Ok(names)
+    }
+
+    fn run(&self, words: &[u128]) -> Result<(String, String)> {
+        let mut file = tempfile::NamedTempFile::new_in(self.scratch.path()).context("scratch file")?;
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        std::io::Write::write_all(&mut file, &bytes).context("scratch file")?;
+        let done = Command::new(&self.program)
+            .args(["-b", &self.arch, "-ndf"])
+            .arg(file.path())
+            .output()
+            .with_context(|| format!("cannot run {} (see tests/oracles/setup.sh)", self.program.display()))?;
+        Ok((
+            String::from_utf8_lossy(&done.stdout).into_owned(),
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        ))
+    }
+}
+
+/// `nvdisasm error   : MESSAGE at address 0xADDR` as (word index, MESSAGE).
+fn refusal(line: &str) -> Option<(usize, &str)> {
+    let rest = line.strip_prefix("nvdisasm error")?.trim_start().strip_prefix(": ")?;
+    let (message, address) = rest.rsplit_once(" at address 0x")?;
+    Some((usize::from_str_radix(address.trim(), 16).ok()? / 16, message))
+}
+
+/// Lines `/*0010*/ TEXT ;` of a raw listing.
+fn read_listing(out: &str, legal: &[bool]) -> Vec<Option<Printed>> {
+    let mut texts = vec![None; legal.len()];
+    for line in out.lines() {
+        let Some((address, rest)) = line.trim_start().strip_prefix("/*").and_then(|l| l.split_once("*/")) else {
+            continue;
+        };
+        let Ok(address) = usize::from_str_radix(address, 16) else {
+            continue;
+        };
+        let text = rest.split_once(';').map_or(rest, |(t, _)| t).trim();
+        if legal.get(address / 16) == Some(&true) && !text.contains("???") {
+            texts[address / 16] = Some(Printed {
+                text: text.into(),
+                address: address as u64,
+            });
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_the_word() {
+        let line = "nvdisasm error   : Opclass 'a_b', undefined value 0x1e for table at address 0x00000030";
+        assert_eq!(refusal(line).map(|r| r.0), Some(3));
+        assert_eq!(refusal("nvdisasm fatal   : no"), None);
+    }
+
+    #[test]
+    fn a_listing_is_read_by_address() {
+        let out = "\t.headerflags\n        /*0010*/                   MOV R1, R2 ;\n        /*0000*/   @P0 EXIT ;\n";
+        let texts = read_listing(out, &[true, true]);
+        assert_eq!(texts[0].as_ref().map(|t| &*t.text), Some("@P0 EXIT"));
+        assert_eq!(
+            texts[1].as_ref().map(|t| (&*t.text, t.address)),
+            Some(("MOV R1, R2", 16))
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! `probe tables`: finds every instruction form of a target and writes its tables.
+
+mod discover;
+mod emit;
+mod float;
+mod groups;
+mod infer;
+mod lab;
+mod model;
+mod predict;
+mod refine;
+mod select;
+mod splice;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use isa::Target;
+
+use crate::nvdisasm::{Class, Nvdisasm};
+use crate::text::Hole;
+use emit::Extra;
+use lab::{Lab, assign};
+use model::{Key, Model};
+
+/// Options of `probe tables`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Target, such as sm_87
+    #[arg(long)]
+    sm: Target,
+    /// The disassembler: a path, or a name on PATH
+    #[arg(long, default_value = "nvdisasm")]
+    nvdisasm: PathBuf,
+    /// Folder that holds a folder for each target
+    #[arg(long, default_value = "opcodes")]
+    opcodes: PathBuf,
+    /// Cubins of our own kernels, whose words show what compilers put into fields that mean nothing
+    #[arg(long, num_args = 0..)]
+    seeds: Vec<PathBuf>,
+    /// Folder that keeps nvdisasm's answers, so that a second run is quick
+    #[arg(long)]
+    cache: Option<PathBuf>,
+}
+
+/// Runs `probe tables`.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let start = Instant::now();
+    let log = |message: String| eprintln!("{:7.1} s  {message}", start.elapsed().as_secs_f64());
+    let mut nv = Nvdisasm::new(args.nvdisasm.clone(), args.sm)?;
+    if let Some(folder) = &args.cache {
+        nv = nv.remember(folder)?;
+    }
+    let mut known = Vec::new();
+    for path in &args.seeds {
+        known.extend(kernel_words(path)?);
+    }
+    known.sort_unstable();
+    known.dedup();
+    let found = discover::discover(&nv, &known)?;
+    log(format!(
+        "{} classes with seeds, {} without",
+        found.seeds.len(),
+        found.unreached.len()
+    ));
+    let uniform_zero = if args.sm.number() >= 100 { 255 } else { 63 };
+    let mut lab = Lab::new(&nv, uniform_zero);
+    let mut models = infer::single_fields(&mut lab, &found.seeds)?;
+    log(format!("{} models, {} words asked", models.len(), lab.asked()));
+    groups::selectors(&mut lab, &mut models)?;
+    log(format!("selectors, {} words asked", lab.asked()));
+    let left = refine::refine(&mut lab, &mut models, &log)?;
+    for line in &left.lines {
+        eprintln!("  left: {line}");
+    }
+    let extras = extras(&mut lab, &models, &found.seeds, &known)?;
+    let mut family = emit::emit(&models, &extras);
+    let dir = args.opcodes.join(args.sm.to_string().replace("sm_", "SM"));
+    family.write(&dir)?;
+    log(format!(
+        "{} forms, {} rows in {}",
+        family.forms.len(),
+        family.row_count(),
+        dir.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The words of every code section of a cubin.
+pub fn kernel_words(path: &Path) -> Result<Vec<u128>> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let image = cubin::Image::parse(&bytes).with_context(|| path.display().to_string())?;
+    let mut words = Vec::new();
+    for code in image.codes() {
+        let text = bytes.get(code.range.clone()).unwrap_or(&[]);
+        words.extend(
+            text.chunks_exact(16)
+                .filter_map(|c| Some(u128::from_le_bytes(c.try_into().ok()?))),
+        );
+    }
+    Ok(words)
+}
+
+/// Match rows, filler, barriers and reuse flags.
+fn extras(
+    lab: &mut Lab,
+    models: &[Model],
+    seeds: &BTreeMap<Class, Vec<u128>>,
+    known: &[u128],
+) -> Result<BTreeMap<Class, Extra>> {
+    let mut words = seeds.clone();
+    for model in models {
+        words.entry(model.class).or_default().insert(0, model.base);
+    }
+    let rows = select::match_rows(lab.nvdisasm(), &words)?;
+    let wbar = |m: &Model| m.base & !(7 << 110);
+    let rbar = |m: &Model| m.base & !(7 << 113);
+    let batch = |m: &Model| lab::quiet(m.base) | 5 << 122;
+    lab.ask(models.iter().flat_map(|m| [wbar(m), rbar(m), batch(m)]))?;
+    lab.ask(known.iter().copied())?;
+    let mut vendor: BTreeMap<Class, u128> = BTreeMap::new();
+    for &word in known {
+        if let Some(class) = lab.class(word) {
+            vendor.entry(class).or_insert(word);
+        }
+    }
+    let fillers = fillers(lab, models, &vendor)?;
+    let mut out = BTreeMap::new();
+    for (model, filler) in models.iter().zip(fillers) {
+        let reuse = (122..125u8).filter_map(|bit| {
+            let text = model.single.get(&bit)?.as_ref()?;
+            let index = text
+                .operands
+                .iter()
+                .zip(&model.shown.operands)
+                .position(|(a, b)| a.reuse != b.reuse)?;
+            Some((bit, index as u8))
+        });
+        out.insert(
+            model.class,
+            Extra {
+                rows: rows.get(&model.class).cloned().unwrap_or_default(),
+                filler,
+                wbar: lab.is_legal(wbar(model)),
+                rbar: lab.is_legal(rbar(model)),
+                batch: reuse.clone().next().is_none() && lab.is_legal(batch(model)),
+                reuse: reuse.collect(),
+            },
+        );
+    }
+    Ok(out)
+}
+
+/// Words to make new instructions from: the base with the compiler's bits where the model knows no field, and with zero
+/// registers, each step kept only where the word stays legal and of its class.
+fn fillers(lab: &mut Lab, models: &[Model], vendor: &BTreeMap<Class, u128>) -> Result<Vec<u128>> {
+    let mut fillers: Vec<u128> = models.iter().map(|m| m.base).collect();
+    let mut step = |lab: &mut Lab, next: &dyn Fn(usize, &Model, u128) -> Option<u128>| -> Result<()> {
+        let tries: Vec<Option<u128>> = models
+            .iter()
+            .zip(&fillers)
+            .enumerate()
+            .map(|(i, (m, &f))| next(i, m, f))
+            .collect();
+        lab.ask(tries.iter().flatten().copied())?;
+        for ((model, filler), word) in models.iter().zip(&mut fillers).zip(tries) {
+            if let Some(word) = word
+                && model.see(lab, word).is_some()
+                && model.fault(lab, word).is_none()
+            {
+                *filler = word;
+            }
+        }
+        Ok(())
+    };
+    step(lab, &|_, m, f| {
+        let mask = !m.known_bits() & ((1 << 105) - 1) & !0xfff & !(1 << 91);
+        vendor.get(&m.class).map(|v| f & !mask | v & mask)
+    })?;
+    let zero = lab.uniform_zero;
+    let most = models.iter().map(|m| m.numbers.len()).max().unwrap_or(0);
+    for n in 0..most {
+        step(lab, &|_, m, f| {
+            let (key, linear) = m.numbers.iter().nth(n)?;
+            let value = match key {
+                Key::Guard => 7,
+                Key::Hole(_, hole, _) => hole.zero(zero).or((*hole == Hole::X).then_some(0))?,
+            };
+            Some(assign(f, &linear.bits(), linear.raw(value)?))
+        })?;
+    }
+    Ok(fillers)
+}

@@ -1,0 +1,281 @@
+//! What is inferred of one class of instructions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::lab::{Lab, extract};
+use crate::nvdisasm::Class;
+use crate::text::{Hole, Operand, Text, Value, holes};
+
+/// Names a number in the printed text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// The guard predicate's number.
+    Guard,
+    /// Operand, kind, and ordinal among the operand's holes of that kind.
+    Hole(u8, Hole, u8),
+}
+
+impl Key {
+    /// The integer that `text` shows for it.
+    pub fn int(self, text: &Text) -> Option<i64> {
+        match self {
+            Key::Guard => Some(text.guard_number),
+            Key::Hole(operand, hole, ordinal) => match text.value(operand, hole, ordinal)? {
+                Value::Int(v) => Some(*v),
+                Value::Float(_) => None,
+            },
+        }
+    }
+
+    /// All numbers of `text`, guard first.
+    pub fn all(text: &Text) -> Vec<Key> {
+        let holes = text.components().into_iter().map(|(o, h, n)| Key::Hole(o, h, n));
+        std::iter::once(Key::Guard).chain(holes).collect()
+    }
+}
+
+/// A number that is a sum of weights of set bits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linear {
+    /// Weight of each bit.
+    pub weights: BTreeMap<u8, i64>,
+    /// Value with no bit set.
+    pub constant: i64,
+}
+
+impl Linear {
+    /// The number in `word`.
+    pub fn value(&self, word: u128) -> i64 {
+        self.weights
+            .iter()
+            .filter(|(b, _)| word >> **b & 1 == 1)
+            .fold(self.constant, |v, (_, w)| v.wrapping_add(*w))
+    }
+
+    /// Bits by rising weight.
+    pub fn bits(&self) -> Vec<u8> {
+        let mut bits: Vec<u8> = self.weights.keys().copied().collect();
+        bits.sort_by_key(|b| (self.weights[b].unsigned_abs(), *b));
+        bits
+    }
+
+    /// The raw bits (see [`Self::bits`]) that give `value`, if any do.
+    pub fn raw(&self, value: i64) -> Option<u64> {
+        let bits = self.bits();
+        let negative: i64 = self.weights.values().filter(|w| **w < 0).sum();
+        // Greedy from the largest weight on the non-negative remainder: exact for the weights that occur (powers of two).
+        let mut rest = value.checked_sub(self.constant)?.checked_sub(negative)?;
+        let mut raw = 0;
+        for (i, b) in bits.iter().enumerate().rev() {
+            let w = self.weights[b];
+            let take = rest >= w.abs();
+            if take {
+                rest -= w.abs();
+            }
+            if take == (w > 0) {
+                raw |= 1 << i;
+            }
+        }
+        (rest == 0).then_some(raw)
+    }
+}
+
+/// An operand that is left out of the text when its number has one value.
+#[derive(Clone, Debug)]
+pub struct Elision {
+    /// The field's bits, by rising weight, and their value there.
+    pub bits: Vec<u8>,
+    /// See `bits`.
+    pub raw: u64,
+    /// The number's value there.
+    pub value: i64,
+    /// What the operand would print.
+    pub operand: Operand,
+}
+
+/// What a selector chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// `@P` or `@!P`.
+    Guard,
+    /// The shape of an operand.
+    Shape(u8),
+}
+
+/// One edit of the modifier list: replace tokens `from..to` of the base list by `tokens`.
+pub type Splice = (usize, usize, Vec<Box<str>>);
+
+/// Bits that choose modifiers, the effect of each legal value as edits of the base list.
+#[derive(Clone, Debug)]
+pub struct ModifierGroup {
+    /// Selector bits.
+    pub bits: Vec<u8>,
+    /// Legal values.
+    pub table: BTreeMap<u64, Vec<Splice>>,
+    /// Rank among groups that insert at the same place.
+    pub rank: usize,
+}
+
+/// The model of a class.
+pub struct Model {
+    /// Key while probing.
+    pub class: Class,
+    /// A legal word with quiet control, generic register numbers, and every operand printed.
+    pub base: u128,
+    /// The text of `base`.
+    pub shown: Text,
+    /// Operand and hole that print an absolute code address.
+    pub relative: Option<(u8, u8)>,
+    /// By operand.
+    pub elisions: BTreeMap<u8, Elision>,
+    /// Numbers.
+    pub numbers: BTreeMap<Key, Linear>,
+    /// Floats: kind and lowest bit; see [`super::float`].
+    pub floats: BTreeMap<Key, super::float::FloatField>,
+    /// Texts of the base with one bit flipped.
+    pub single: BTreeMap<u8, Option<Text>>,
+    /// Guard and shape selectors: bits and legal values.
+    pub parts: BTreeMap<Part, (Vec<u8>, BTreeMap<u64, Box<str>>)>,
+    /// Modifier selectors.
+    pub groups: Vec<ModifierGroup>,
+    /// Joint legality found later: bits and their legal values.
+    pub silent: Vec<(Vec<u8>, BTreeSet<u64>)>,
+}
+
+impl Model {
+    /// A model that knows only its base word.
+    pub fn new(class: Class, base: u128, shown: Text) -> Self {
+        Self {
+            class,
+            base,
+            shown,
+            relative: None,
+            elisions: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            floats: BTreeMap::new(),
+            single: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            groups: Vec::new(),
+            silent: Vec::new(),
+        }
+    }
+
+    /// The text of `word` in this model's terms: of its class, addresses made relative, operands that are left out put back.
+    pub fn see(&self, lab: &Lab, word: u128) -> Option<Text> {
+        if lab.class(word) != Some(self.class) {
+            return None;
+        }
+        let (mut text, address) = lab.text(word)?;
+        self.make_relative(&mut text, address);
+        self.restore(word, text)
+    }
+
+    /// Replaces the absolute address by the distance from the next instruction.
+    fn make_relative(&self, text: &mut Text, address: u64) {
+        let Some((operand, hole)) = self.relative else { return };
+        // Operands that are left out shift the index: count from the end, where the address stands.
+        let full = self.shown.operands.len().max(operand as usize + 1);
+        let from_end = full - operand as usize;
+        let Some(o) = text
+            .operands
+            .len()
+            .checked_sub(from_end)
+            .and_then(|i| text.operands.get_mut(i))
+        else {
+            return;
+        };
+        if holes(&o.shape).get(hole as usize) == Some(&Hole::X)
+            && let Some(Value::Int(v)) = o.values.get_mut(hole as usize)
+        {
+            *v = v.wrapping_sub(address as i64 + 16);
+            o.shape = rename_hole(&o.shape, hole as usize, "L");
+        }
+    }
+
+    fn restore(&self, word: u128, mut text: Text) -> Option<Text> {
+        let full = self.shown.operands.len();
+        if text.operands.len() >= full {
+            return Some(text);
+        }
+        let gone: Vec<u8> = self
+            .elisions
+            .iter()
+            .filter(|(_, e)| extract(word, &e.bits) == e.raw)
+            .map(|(&i, _)| i)
+            .collect();
+        let missing = full - text.operands.len();
+        if let Some(places) = choose(&gone, missing).into_iter().find(|p| self.fits(&text, p)) {
+            for i in places {
+                text.operands.insert(i as usize, self.elisions[&i].operand.clone());
+            }
+            return Some(text);
+        }
+        if missing == 1 {
+            // A word operand (a set) that vanishes for one value of its selector.
+            let vanish =
+                (0..full as u8).find(|&i| self.shown.operands[i as usize].values.is_empty() && self.fits(&text, &[i]));
+            if let Some(i) = vanish {
+                text.operands.insert(
+                    i as usize,
+                    Operand {
+                        shape: "".into(),
+                        values: vec![],
+                        reuse: false,
+                    },
+                );
+            }
+        }
+        Some(text)
+    }
+
+    /// Whether `text` with operands put back at `places` has the base's kinds of operands.
+    fn fits(&self, text: &Text, places: &[u8]) -> bool {
+        let mut rest = text.operands.iter();
+        let alike = |a: &str, b: &str| {
+            let (a, b) = (holes(a), holes(b));
+            a.is_empty() || b.is_empty() || a.iter().any(|h| b.contains(h))
+        };
+        (0..self.shown.operands.len() as u8).all(|i| {
+            places.contains(&i)
+                || rest
+                    .next()
+                    .is_some_and(|o| alike(&o.shape, &self.shown.operands[i as usize].shape))
+        }) && rest.next().is_none()
+    }
+
+    /// Every bit that means something to this model.
+    pub fn known_bits(&self) -> u128 {
+        let mut bits: Vec<u8> = self.numbers.values().flat_map(|n| n.weights.keys().copied()).collect();
+        bits.extend(self.floats.values().flat_map(|f| f.bits()));
+        bits.extend(self.parts.values().flat_map(|p| p.0.iter().copied()));
+        bits.extend(self.groups.iter().flat_map(|g| g.bits.iter().copied()));
+        bits.extend(self.silent.iter().flat_map(|s| s.0.iter().copied()));
+        bits.iter().fold(0, |m, b| m | 1 << b)
+    }
+}
+
+/// All subsets of `items` of size `n`, later items first.
+fn choose(items: &[u8], n: usize) -> Vec<Vec<u8>> {
+    if n == 0 {
+        return vec![vec![]];
+    }
+    let mut out = Vec::new();
+    for (i, &item) in items.iter().enumerate().rev() {
+        for mut rest in choose(&items[..i], n - 1) {
+            rest.push(item);
+            out.push(rest);
+        }
+    }
+    out
+}
+
+/// `shape` with hole `n` renamed.
+pub fn rename_hole(shape: &str, n: usize, name: &str) -> Box<str> {
+    let Some((end, _)) = shape.match_indices('#').nth(n) else {
+        return shape.into();
+    };
+    let start = shape[..end]
+        .rfind(|c: char| !c.is_ascii_uppercase())
+        .map_or(0, |i| i + 1);
+    format!("{}{name}{}", &shape[..start], &shape[end..]).into()
+}
