@@ -171,6 +171,7 @@ def Sass_VOTEInst : Sass_Inst<"VOTE">;
 def Sass_VOTEUInst : Sass_Inst<"VOTEU">;
 def Sass_WARPSYNCInst : Sass_Inst<"WARPSYNC">;
 def Sass_YIELDInst : Sass_Inst<"YIELD">;
+def Sass___HIR0X1E0Inst : Sass_Inst<"__HIR0X1E0">;
 def Sass___HIR0X1F0Inst : Sass_Inst<"__HIR0X1F0">;
 
 #endif // SASS_INSTS_TD

@@ -47,7 +47,22 @@ pub fn selectors(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
             model.groups.push(ModifierGroup { bits, table, rank: 0 });
         }
     }
+    for model in models.iter_mut() {
+        let fixed = fixed_bits(lab, model);
+        let value = super::lab::extract(model.base, &fixed);
+        for (i, bit) in fixed.iter().enumerate() {
+            model.silent.push((vec![*bit], BTreeSet::from([value >> i & 1])));
+        }
+    }
     rank(lab, models)
+}
+
+/// Bits that no field or selector has, and that are not legal in any other state.
+fn fixed_bits(lab: &Lab, model: &Model) -> Vec<u8> {
+    let known = model.known_bits();
+    let refused = |word: u128| lab.class(word) == Some(model.class) && !lab.is_legal(word);
+    let candidates = field_bits().filter(|&b| b < 105 && b != 91 && known >> b & 1 == 0);
+    candidates.filter(|&b| refused(flip(model.base, b))).collect()
 }
 
 /// What `text` shows for a part.

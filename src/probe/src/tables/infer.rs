@@ -197,14 +197,14 @@ fn generic_values(lab: &Lab, model: &Model) -> Vec<(Vec<u8>, u64)> {
             Hole::P | Hole::Up => [2, 4, 0][index as usize % 3],
             Hole::X | Hole::L if bits.len() > 13 => 0x1350 * unit,
             Hole::X | Hole::L if bits.len() >= 8 => 0x50 * unit,
-            Hole::X | Hole::L => 2 * unit,
+            Hole::X | Hole::L => 3 * unit, // no flip of it is 0, which may be left out
             _ => continue,
         };
         index += 1;
         // With a weight still unknown, any value that is not a flip away from PT will do.
         let others = match hole {
             Hole::P | Hole::Up => vec![0, 1, 2, 4],
-            Hole::X | Hole::L => vec![target + linear.constant],
+            Hole::X | Hole::L => vec![target + linear.constant, 2 * unit, unit],
             _ => vec![],
         };
         let raw = std::iter::once(target).chain(others).find_map(|t| linear.raw(t));
