@@ -169,6 +169,7 @@ impl Isa {
                 let form = &self.tables.forms[usize::from(row.form)];
                 let legal = control::is_legal(w, form.wbar, form.rbar)
                     && (w.0 & form.no_reuse == 0 || w.0 >> 109 & 1 == 0)
+                    && (!form.batch || w.0 >> 123 & 3 != 3)
                     && form.checks.iter().all(|c| c.passes(w.0));
                 let form = if legal { FormId(row.form) } else { FormId::OPAQUE };
                 return Inst { word: w, form };

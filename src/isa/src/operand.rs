@@ -52,6 +52,9 @@ impl<'a> OperandView<'a> {
 
     /// Whether `nvdisasm` leaves the operand out: a plain number or register at a value such as `PT`.
     pub fn is_elided(&self) -> bool {
+        if self.shape.text.is_empty() {
+            return true;
+        }
         let Some(hole) = self.shape.plain() else {
             return false;
         };

@@ -33,7 +33,9 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// Takes a shape apart; `-` is one without text.
     pub(crate) fn parse(text: &'static str) -> Self {
+        let text = if text == "-" { "" } else { text };
         let mut parts = Vec::new();
         let mut counts = [0u8; HOLES.len()];
         let mut open: Option<usize> = None; // where the current group's `[` is in `parts`

@@ -201,6 +201,8 @@ pub(crate) struct FormData {
     pub(crate) reuse: Box<[(u8, u8)]>,
     /// Bits of 124:122 that must be clear when bit 109 is set.
     pub(crate) no_reuse: u128,
+    /// Bits 124:122 are no flags even when bit 109 is set, but a number below 6.
+    pub(crate) batch: bool,
     pub(crate) operands: Box<[OperandData]>,
     pub(crate) modifiers: Box<[u32]>,
     pub(crate) fields: Box<[Field]>,
@@ -478,6 +480,7 @@ impl Loader {
             .filter(|&i| self.aliases[i].fits(mnemonic, shape_selectors.len()))
             .map(|i| i as u16)
             .collect();
+        let named = fields.iter().fold(fixed, |m, f| m | f.mask());
         FormData {
             name,
             mnemonic,
@@ -491,9 +494,9 @@ impl Loader {
                 0
             } else {
                 let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1 << r.0);
-                let named = fields.iter().fold(fixed, |m, f| m | f.mask());
                 crate::control::REUSE_MASK & !flags & !named
             },
+            batch: reuse.is_empty() && named & crate::control::REUSE_MASK == 0,
             reuse: reuse.into_iter().filter(|r| r.0 < 128).collect(),
             operands,
             modifiers: modifiers.into(),

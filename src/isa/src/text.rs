@@ -147,6 +147,12 @@ impl OperandWriter<'_, '_> {
                 skip = 0..0;
                 continue;
             }
+            if let [Part::Text(" "), Part::Hole(_, HOLE_X, n)] = parts[at..] {
+                let field = operand.field((HOLE_X, n)).map(|n| &fields[n]);
+                if field.is_some_and(|f| f.elides(f.get(word))) {
+                    break; // `R2 0x0` without its offset
+                }
+            }
             if std::mem::take(&mut special) {
                 line.text(" ")?; // `-QNAN .H1`
             }
