@@ -10,5 +10,5 @@ sass.func "k" attributes {sm = "sm_87"} {
 ^bb1:
   %1 = sass.FADD_0x221.FTZ guard(%PT) %0, -%0 raw 0x000fe200000100008000000404057221 : (!sass.reg, !sass.reg) -> (!sass.reg)
   %2 = sass.FADD_0x221 guard(%PT) %0, -%1 raw 0x000fe200000000008000000504067221 : (!sass.reg, !sass.reg) -> (!sass.reg)
-  sass.EXIT_0x94d guard(%PT) raw 0x000fea0003800000000000000000794d
+  sass.end
 }

@@ -18,7 +18,7 @@
 // CHECK-NEXT:     sass.opaque raw 0x00000000000000000000000000000000
 // CHECK-NEXT:     sass.fall ^bb2
 // CHECK-NEXT:   ^bb2:  // pred: ^bb1
-// CHECK-NEXT:     sass.EXIT_0x94d guard(%PT) raw 0x000fea0003800000000000000000794d
+// CHECK-NEXT:     sass.end
 // CHECK-NEXT:   }
 module {
   sass.func "k" attributes {sm = "sm_87", tail = ["0x000fc0000383fffffffffff000007947", "0x00000fc0000000000000000000007918 x2"]} {
@@ -36,6 +36,6 @@ module {
     sass.opaque raw 0x00000000000000000000000000000000
     sass.fall ^end
   ^end:
-    sass.EXIT_0x94d guard(%PT) raw 0x000fea0003800000000000000000794d
+    sass.end
   }
 }

@@ -16,5 +16,5 @@ sass.func "k" attributes {sm = "sm_87"} {
   %5 = sass.FADD_0x221 guard(%PT) %0, -%4 raw 0x000fe200000000008000000504067221 : (!sass.reg, !sass.reg) -> (!sass.reg)
   sass.fall ^bb2
 ^bb2:
-  sass.EXIT_0x94d guard(%PT) raw 0x000fea0003800000000000000000794d
+  sass.end
 }

@@ -20,5 +20,5 @@ sass.func "k" attributes {sm = "sm_87"} {
   %4 = sass.FADD_0x221 guard(%PT) %0, -%2 raw 0x000fe200000000008000000204057221 : (!sass.reg, !sass.reg) -> (!sass.reg)
   // Not written where P0 is false.
   %5 = sass.MOV_0x802 guard(%1) 0x00000002, 0xf merge(%2) raw 0x000fe20000000f000000000200020802 : (!sass.imm, !sass.imm) -> (!sass.reg)
-  sass.EXIT_0x94d guard(%PT) raw 0x000fea0003800000000000000000794d
+  sass.end
 }
