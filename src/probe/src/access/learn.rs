@@ -28,7 +28,7 @@ const SPARSE: usize = 80;
 /// Most combinations of all selectors asked of a sparse form.
 const COVER_SPARSE: usize = 4096;
 /// The same for other forms.
-const COVER: usize = 256;
+const COVER: usize = 512;
 
 /// A field with more rows than this is not understood.
 const MOST_ROWS: usize = 256;
@@ -415,7 +415,16 @@ fn cover(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), OracleError
         let all: Vec<&Unit> = groups.iter().collect();
         for (bits, value) in combinations(&all, most, &mut work.rng) {
             let all = work.maker.numbers(&mut work.rng);
-            let base = work.bases[work.rng.below(work.bases.len())].word;
+            let mut base = work.bases[work.rng.below(work.bases.len())].word;
+            // A number may decide, too: the mask of a texture load.
+            if work.rng.below(2) == 0 {
+                base ^= work.rng.word()
+                    & work
+                        .units
+                        .iter()
+                        .filter(|u| u.is_free_bit())
+                        .fold(0, |m, u| m | u.bits.mask());
+            }
             for numbers in [work.maker.without_predicates(&all), all]
                 .into_iter()
                 .skip(usize::from(!sparse))
