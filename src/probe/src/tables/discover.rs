@@ -172,7 +172,7 @@ fn mutate(example: u128, k: usize, round: usize, random: &mut fastrand::Rng) -> 
         2 => random.u128(..) & random.u128(..) & random.u128(..),
         _ => random.u128(..) & random.u128(..) & random.u128(..) & random.u128(..),
     };
-    let word = example ^ mask & (1 << 105) - 1 & !0xfff;
+    let word = example ^ mask & ((1 << 105) - 1) & !0xfff;
     if round < 4 || k % 2 == 0 {
         return quiet(word);
     }

@@ -101,12 +101,8 @@ impl Emitter<'_> {
     }
 
     fn guard(&self) -> &'static str {
-        if !self
-            .model
-            .numbers
-            .get(&Key::Guard)
-            .is_some_and(|n| n.weights.len() == 3)
-        {
+        let weights = self.model.numbers.get(&Key::Guard).map_or(0, |n| n.weights.len());
+        if weights != 3 {
             return "";
         }
         let shown = self

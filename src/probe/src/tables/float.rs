@@ -94,7 +94,7 @@ impl FloatField {
     /// Whether the field of `word` prints as `text`.
     pub fn prints(&self, word: u128, text: &str) -> bool {
         let kind = self.kind_in(word);
-        kind.prints((word >> self.low) as u64 & (1 << kind.width()) - 1, text)
+        kind.prints((word >> self.low) as u64 & ((1 << kind.width()) - 1), text)
     }
 }
 

@@ -102,6 +102,9 @@ pub enum Part {
     Shape(u8),
 }
 
+/// Bits that choose a text, and the text at each legal value.
+pub type Selector = (Vec<u8>, BTreeMap<u64, Box<str>>);
+
 /// One edit of the modifier list: replace tokens `from..to` of the base list by `tokens`.
 pub type Splice = (usize, usize, Vec<Box<str>>);
 
@@ -135,7 +138,7 @@ pub struct Model {
     /// Texts of the base with one bit flipped.
     pub single: BTreeMap<u8, Option<Text>>,
     /// Guard and shape selectors: bits and legal values.
-    pub parts: BTreeMap<Part, (Vec<u8>, BTreeMap<u64, Box<str>>)>,
+    pub parts: BTreeMap<Part, Selector>,
     /// Modifier selectors.
     pub groups: Vec<ModifierGroup>,
     /// Joint legality found later: bits and their legal values.

@@ -54,7 +54,8 @@ fn common(a: &[Box<str>], b: &[Box<str>]) -> Vec<(usize, usize)> {
 /// Applies edits of several groups to `base`: `(rank, edits)`, insertions at one place in rank order.
 pub fn apply(base: &[Box<str>], edits: &[(usize, &[Splice])]) -> Vec<Box<str>> {
     let mut removed = vec![false; base.len()];
-    let mut inserted: Vec<Vec<(usize, &[Box<str>])>> = vec![Vec::new(); base.len() + 1];
+    type Insertion<'a> = (usize, &'a [Box<str>]); // rank, tokens
+    let mut inserted: Vec<Vec<Insertion<'_>>> = vec![Vec::new(); base.len() + 1];
     for (rank, list) in edits {
         for (from, to, tokens) in *list {
             removed[*from..*to].fill(true);
