@@ -88,6 +88,6 @@ module {
     %65 = sass.LDL_0x983 guard(%PT) [%55 + 0x4] raw 0x0012a800001008000000040001107983 : (!sass.reg) -> (!sass.reg)
     %66 = sass.LDL_0x983 guard(%PT) [%55 + 0x8] raw 0x0002a400001008000000080001117983 : (!sass.reg) -> (!sass.reg)
     %67 = sass.IADD3_0x810 guard(%PT) %55, 0x18, %RZ raw 0x002fe20007ffe0ff0000001801017810 : (!sass.reg, !sass.imm, !sass.reg) -> (!sass.reg)
-    sass.RET_0x950.REL.NODEC guard(%PT) {%60, %63}, -0x400 hidden(%PT) reads(%67, %64, %62, %65, %66, %60, %63, %58, %61 : !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.pred, !sass.barrier) raw 0x004fec0003c3fffffffffc0014007950 : (!sass.reg, !sass.reg, !sass.imm, !sass.pred) -> ()
+    sass.RET_0x950.REL.NODEC guard(%PT) %PT, {%60, %63} -0x400 reads(%67, %64, %62, %65, %66, %60, %63, %58, %61 : !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.reg, !sass.pred, !sass.barrier) raw 0x004fec0003c3fffffffffc0014007950 : (!sass.pred, !sass.reg, !sass.reg) -> ()
   }
 }

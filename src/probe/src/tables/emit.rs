@@ -209,7 +209,9 @@ impl Emitter<'_> {
                         Hole::L => "REL",
                         other => other.name(),
                     };
-                    let elide = model.elisions.get(operand).map(|e| e.value).into_iter().collect();
+                    let quiet = *hole == Hole::X && model.quiet_offsets.contains(operand);
+                    let elision = model.elisions.get(operand).map(|e| e.value);
+                    let elide = elision.into_iter().chain(quiet.then_some(0)).collect();
                     let name = format!("{operand}.{}{ordinal}", hole.name());
                     push(name, kind.into(), bits, map, elide, *operand == 0);
                 }

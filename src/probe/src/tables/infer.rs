@@ -20,6 +20,7 @@ pub fn single_fields(lab: &mut Lab, seeds: &BTreeMap<Class, Vec<u128>>) -> Resul
     make_generic(lab, &mut models)?;
     make_bare(lab, &mut models)?;
     find_elisions(lab, &mut models)?;
+    find_quiet_offsets(lab, &mut models)?;
     ask_flips(lab, &models)?;
     for model in &mut models {
         if let Some(shown) = model.see(lab, model.base) {
@@ -307,20 +308,53 @@ fn find_elisions(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
     }
     lab.ask(tries.iter().flatten().map(|t| t.2))?;
     for (model, list) in models.iter_mut().zip(tries) {
-        let full = model.shown.operands.len();
-        for (operand, mut elision, word) in list {
-            // Here the raw count matters: `see` would already put operands back.
-            let count = lab
-                .text(word)
-                .filter(|_| lab.class(word) == Some(model.class))
-                .map(|t| t.0.operands.len());
-            if count == Some(full - 1) && extract(word, &elision.bits) == elision.raw {
-                let kind = holes(&elision.operand.shape)[0];
-                if let Some(slot) = elision.operand.values.first_mut() {
-                    *slot = Value::Int(kind.zero(lab.uniform_zero).unwrap_or(elision.value));
-                }
-                model.elisions.entry(operand).or_insert(elision);
+        // Here the raw counts matter: `see` would already put operands back.
+        let count = |word: u128| {
+            let text = lab.text(word).filter(|_| lab.class(word) == Some(model.class));
+            text.map(|t| t.0.operands.len())
+        };
+        let Some(full) = count(model.base) else { continue };
+        let mut found: Vec<(u8, Elision)> = Vec::new();
+        for (operand, elision, word) in list {
+            if count(word) == full.checked_sub(1) && extract(word, &elision.bits) == elision.raw {
+                found.push((operand, elision));
             }
+        }
+        for (operand, mut elision) in found {
+            let kind = holes(&elision.operand.shape)[0];
+            if let Some(slot) = elision.operand.values.first_mut() {
+                *slot = Value::Int(kind.zero(lab.uniform_zero).unwrap_or(elision.value));
+            }
+            model.elisions.entry(operand).or_insert(elision);
+        }
+    }
+    Ok(())
+}
+
+/// Operands `R# X#`: is the offset left out at 0? (A return keeps it, an absolute call does not.)
+fn find_quiet_offsets(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
+    ask_flips(lab, models)?;
+    let mut tries: Vec<(usize, u8, u128)> = Vec::new();
+    for (m, model) in models.iter().enumerate() {
+        let fields = numbers(lab, model);
+        for (i, operand) in model.shown.operands.iter().enumerate() {
+            let offset = fields.get(&Key::Hole(i as u8, Hole::X, 0));
+            if let Some(linear) = offset.filter(|_| operand.shape.ends_with(" X#"))
+                && let Some(raw) = linear.raw(0)
+            {
+                tries.push((m, i as u8, assign(model.base, &linear.bits(), raw)));
+            }
+        }
+    }
+    lab.ask(tries.iter().map(|t| t.2))?;
+    for (m, operand, word) in tries {
+        let model = &mut models[m];
+        let full = model.shown.operands[operand as usize].shape.clone();
+        let bare = model
+            .see(lab, word)
+            .is_some_and(|t| t.operands.get(operand as usize).map(|o| &*o.shape) == full.strip_suffix(" X#"));
+        if bare {
+            model.quiet_offsets.insert(operand);
         }
     }
     Ok(())

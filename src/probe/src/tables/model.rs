@@ -131,6 +131,8 @@ pub struct Model {
     pub relative: Option<(u8, u8)>,
     /// By operand.
     pub elisions: BTreeMap<u8, Elision>,
+    /// Operands `R# X#` whose offset is left out when it is 0.
+    pub quiet_offsets: BTreeSet<u8>,
     /// Numbers.
     pub numbers: BTreeMap<Key, Linear>,
     /// Floats: kind and lowest bit; see [`super::float`].
@@ -154,6 +156,7 @@ impl Model {
             shown,
             relative: None,
             elisions: BTreeMap::new(),
+            quiet_offsets: BTreeSet::new(),
             numbers: BTreeMap::new(),
             floats: BTreeMap::new(),
             single: BTreeMap::new(),
@@ -170,7 +173,9 @@ impl Model {
         }
         let (mut text, address) = lab.text(word)?;
         self.make_relative(&mut text, address);
-        self.restore(word, text)
+        let mut text = self.restore(word, text)?;
+        self.restore_offsets(&mut text);
+        Some(text)
     }
 
     /// Replaces the absolute address by the distance from the next instruction.
@@ -192,6 +197,20 @@ impl Model {
         {
             *v = v.wrapping_sub(address as i64 + 16);
             o.shape = rename_hole(&o.shape, hole as usize, "L");
+        }
+    }
+
+    /// Puts back an offset of 0 that is left out.
+    fn restore_offsets(&self, text: &mut Text) {
+        for &i in &self.quiet_offsets {
+            let (Some(operand), Some(full)) = (text.operands.get_mut(i as usize), self.shown.operands.get(i as usize))
+            else {
+                continue;
+            };
+            if full.shape.strip_suffix(" X#") == Some(&*operand.shape) {
+                operand.shape = full.shape.clone();
+                operand.values.push(Value::Int(0));
+            }
         }
     }
 
