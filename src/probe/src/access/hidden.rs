@@ -123,6 +123,7 @@ impl Votes {
                 file,
                 bits: Bits(bits),
                 inverted,
+                offset: 0,
             });
             hidden += 1;
         }

@@ -36,15 +36,18 @@ pub struct RegField {
     pub bits: Bits,
     /// Bits are inverted.
     pub inverted: bool,
+    /// Added to the bits' value.
+    pub offset: u32,
 }
 
 impl RegField {
     fn from_row(row: &FieldRow) -> Option<Self> {
         let file = File::of_kind(&row.kind)?;
-        let inverted = match row.map.as_str() {
-            "u" => false,
-            "~u" => true,
-            _ => return None,
+        let (inverted, offset) = match row.map.as_str() {
+            "u" => (false, 0),
+            "~u" => (true, 0),
+            // The second register of a pair that is printed in two places: `[R0+UR12], desc[UR13]`.
+            map => (false, map.strip_prefix("u+")?.parse().ok()?),
         };
         if row.bits.is_empty() {
             return None;
@@ -57,6 +60,7 @@ impl RegField {
             file,
             bits: row.bits.clone(),
             inverted,
+            offset,
         })
     }
 
@@ -74,13 +78,17 @@ impl RegField {
         if self.inverted {
             !raw & ((1 << self.bits.len()) - 1)
         } else {
-            raw
+            raw + self.offset
         }
     }
 
     /// `word` naming `register`.
     pub fn set(&self, word: u128, register: u32) -> u128 {
-        let raw = if self.inverted { !register } else { register };
+        let raw = if self.inverted {
+            !register
+        } else {
+            register.wrapping_sub(self.offset)
+        };
         self.bits.set(word, u64::from(raw))
     }
 }
@@ -206,7 +214,10 @@ impl Model {
             entry.1.push(row.value);
         }
         for (i, model) in models.iter_mut().enumerate() {
-            for (bits, values) in owned[i].values().filter(|(b, _)| !b.is_empty()) {
+            // Bits of a register that also select (URZ leaves an operand out, R254 is illegal) are the register's to vary.
+            let registers = model.fields.iter().fold(0, |m, f| m | f.bits.mask());
+            let free = |b: &Bits| !b.is_empty() && b.mask() & registers == 0;
+            for (bits, values) in owned[i].values().filter(|(b, _)| free(b)) {
                 selectors[i]
                     .entry(bits.clone())
                     .and_modify(|old| old.retain(|v| values.contains(v)))
