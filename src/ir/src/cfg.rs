@@ -6,6 +6,7 @@ use isa::{Inst, Isa, Word};
 
 use crate::kernel::{NONE, SUCCESSOR};
 use crate::layout::{Flow, Layout};
+use crate::returns::Addresses;
 use crate::source::Source;
 
 /// How control leaves a block.
@@ -46,7 +47,8 @@ pub(crate) struct Cfg {
 }
 
 /// What an instruction does to control flow, if anything.
-enum Role {
+#[derive(Debug)]
+pub(crate) enum Role {
     Branch {
         target: Option<u32>,
         conditional: bool,
@@ -329,8 +331,8 @@ impl Cfg {
 fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64) -> Option<u32>) -> Vec<(u32, Role)> {
     let relocated: HashSet<u64> = source.relocated.iter().copied().collect();
     let tables: HashMap<u64, &Vec<u64>> = source.indirect_branches.iter().map(|(at, t)| (*at, t)).collect();
-    let mut return_points: Option<HashSet<u32>> = None;
     let mut roles = Vec::new();
+    let mut open_calls = false;
     for (i, &word) in code.words.iter().enumerate() {
         let Some(layout) = code.layout_of(i) else { continue };
         if layout.flow == Flow::None && !layout.has_label {
@@ -364,32 +366,35 @@ fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64) -> Option<
             }
             Flow::Exit | Flow::Return => Role::Leave { conditional },
             Flow::Call => {
-                let points = return_points.get_or_insert_with(|| return_addresses(source, code));
-                // A call that leaves no return address, neither in a register nor on the hardware's stack, is a branch.
-                let returns = !layout.no_increment || points.contains(&(pc as u32).wrapping_add(16));
-                match target {
-                    Some(_) if !returns => Role::Branch { target, conditional },
-                    _ => Role::Call { target },
-                }
+                open_calls |= layout.no_increment && target.is_some();
+                Role::Call { target }
             }
         };
         roles.push((i as u32, role));
     }
+    if open_calls {
+        branches_among_calls(source, code, &mut roles);
+    }
     roles
 }
 
-/// Every 32-bit immediate of the section that could be a return address, and every place that another section names.
-fn return_addresses(source: &Source<'_>, code: &Decoded<'_>) -> HashSet<u32> {
-    let size = code.words.len() as u64 * 16;
-    let immediates = code
-        .words
-        .iter()
-        .filter(|w| matches!(w.bits(11, 9), 2 | 4))
-        .map(|w| w.bits(63, 32));
-    let named = source.labels.iter().copied();
-    immediates
-        .chain(named)
-        .filter(|&v| v % 16 == 0 && v <= size)
-        .map(|v| v as u32)
-        .collect()
+/// A call that leaves no return address, neither in a register nor on the hardware's stack, is a branch.
+fn branches_among_calls(source: &Source<'_>, code: &Decoded<'_>, roles: &mut [(u32, Role)]) {
+    let addresses = Addresses::new(code);
+    let named: HashSet<u64> = source.labels.iter().copied().collect();
+    let returns = |roles: &[(u32, Role)], i: u32| {
+        !code.layout_of(i as usize).is_some_and(|l| l.no_increment)
+            || named.contains(&(u64::from(i + 1) * 16))
+            || !addresses.reaching(code, roles, i).is_empty()
+    };
+    for n in 0..roles.len() {
+        let (i, Role::Call { target: Some(target) }) = roles[n] else {
+            continue;
+        };
+        if !returns(roles, i) {
+            let conditional = code.layout_of(i as usize).is_some_and(|l| l.is_conditional(code.words[i as usize]));
+            let target = Some(target);
+            roles[n].1 = Role::Branch { target, conditional };
+        }
+    }
 }

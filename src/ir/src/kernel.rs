@@ -214,6 +214,22 @@ impl Kernel {
         Uses::new(self)
     }
 
+    /// Control flow as pairs of byte offsets in the lowered code: from each instruction to those that may come next, calls to the one
+    /// behind them. What the prologue enters is not in it.
+    pub fn instruction_edges(&self) -> Vec<(u64, u64)> {
+        let offsets = crate::check::block_offsets(self);
+        let mut edges = Vec::with_capacity(self.words.len());
+        for b in 1..self.block_count() {
+            let (start, end) = (offsets[b], offsets[b + 1]);
+            edges.extend((start + 16..end).step_by(16).map(|at| (at - 16, at)));
+            let leaving = self.edge_start[b] as usize..self.edge_start[b + 1] as usize;
+            if start < end {
+                edges.extend(self.edges[leaving].iter().map(|e| (end - 16, offsets[e.to.index()])));
+            }
+        }
+        edges
+    }
+
     pub(crate) fn result_count(&self) -> u32 {
         self.result_start.last().copied().unwrap_or(0)
     }

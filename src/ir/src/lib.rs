@@ -21,6 +21,7 @@ mod parse_inst;
 mod parts;
 mod pin;
 mod print;
+mod returns;
 mod shape;
 mod source;
 mod ssa;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sass2mlir_probe::{access, check, tables};
+use sass2mlir_probe::{access, check, flow, tables};
 
 /// Makes and checks the opcode tables by asking nvdisasm.
 #[derive(Parser)]
@@ -25,6 +25,8 @@ enum Command {
     CheckAccess(access::check::Args),
     /// Gate: the registers of every instruction of real cubins are those that nvdisasm -plr shows
     CheckAccessKernels(access::kernels::Args),
+    /// Gate: the control flow of real cubins is that of nvdisasm -bbcfg
+    CheckFlow(flow::Args),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Access(args) => access::run(&args),
         Command::CheckAccess(args) => access::check::run(&args),
         Command::CheckAccessKernels(args) => access::kernels::run(&args),
+        Command::CheckFlow(args) => flow::run(&args),
     };
     done.unwrap_or_else(|e| {
         eprintln!("probe: {e:#}");

@@ -220,8 +220,7 @@ impl Oracle {
 
     /// The listing of a whole cubin. `abi7` files need a tool of CUDA 12: `nvdisasm-12.8` beside `nvdisasm`.
     pub fn cubin(&self, path: &Path, abi7: bool) -> Result<Listing, OracleError> {
-        let old = self.nvdisasm.with_file_name("nvdisasm-12.8");
-        let (out, err) = run(if abi7 { &old } else { &self.nvdisasm }, &["-plr"], path)?;
+        let (out, err) = run(&version_for(&self.nvdisasm, abi7), &["-plr"], path)?;
         if out.is_empty() {
             return Err(OracleError::Answer(first_line(&err)));
         }
@@ -395,8 +394,16 @@ impl Oracle {
     }
 }
 
+/// The program that follows the code of a cubin: CUDA 13's refuses files of ABI 7.
+pub(crate) fn version_for(nvdisasm: &Path, abi7: bool) -> PathBuf {
+    match abi7 {
+        true => nvdisasm.with_file_name("nvdisasm-12.8"),
+        false => nvdisasm.to_owned(),
+    }
+}
+
 /// Standard output and standard error of `program args file`.
-fn run(program: &Path, args: &[&str], file: &Path) -> Result<(String, String), OracleError> {
+pub(crate) fn run(program: &Path, args: &[&str], file: &Path) -> Result<(String, String), OracleError> {
     let out = Command::new(program)
         .args(args)
         .arg(file)
