@@ -392,7 +392,9 @@ fn branches_among_calls(source: &Source<'_>, code: &Decoded<'_>, roles: &mut [(u
             continue;
         };
         if !returns(roles, i) {
-            let conditional = code.layout_of(i as usize).is_some_and(|l| l.is_conditional(code.words[i as usize]));
+            let conditional = code
+                .layout_of(i as usize)
+                .is_some_and(|l| l.is_conditional(code.words[i as usize]));
             let target = Some(target);
             roles[n].1 = Role::Branch { target, conditional };
         }

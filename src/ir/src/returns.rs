@@ -35,7 +35,11 @@ impl Addresses {
     /// The instructions that make the address behind the call at `call`, from which it gets there in a register.
     pub fn reaching(&self, code: &Decoded<'_>, roles: &[(u32, Role)], call: u32) -> Vec<u32> {
         let makers = self.0.get(&((call + 1) * 16)).map_or(&[][..], Vec::as_slice);
-        makers.iter().copied().filter(|&m| reaches(code, roles, m, call)).collect()
+        makers
+            .iter()
+            .copied()
+            .filter(|&m| reaches(code, roles, m, call))
+            .collect()
     }
 }
 
@@ -99,7 +103,11 @@ fn reaches(code: &Decoded<'_>, roles: &[(u32, Role)], maker: u32, call: u32) -> 
             for to in targets {
                 let known = seen.entry(to).or_default();
                 let before = known.len();
-                holders.iter().for_each(|p| if !known.contains(p) { known.push(*p) });
+                holders.iter().for_each(|p| {
+                    if !known.contains(p) {
+                        known.push(*p)
+                    }
+                });
                 if known.len() > before {
                     work.push((to, known.clone()));
                 }

@@ -62,7 +62,9 @@ fn block(function: &mut Function, label: &str) -> Ends {
         while let Some((_, rest)) = line.strip_prefix(['|', '<']).and_then(|l| l.split_once('>')) {
             line = rest; // `<entry>`, `|<exit0>`: where edges attach
         }
-        let offset = line.split_once(":\\ ").map(|(digits, _)| u64::from_str_radix(digits, 16));
+        let offset = line
+            .split_once(":\\ ")
+            .map(|(digits, _)| u64::from_str_radix(digits, 16));
         let Some(Ok(offset)) = offset else { continue };
         function.instructions.insert(offset);
         ends = Some(match ends {

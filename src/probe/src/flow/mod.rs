@@ -90,7 +90,9 @@ fn compare(nvdisasm: &Path, path: &Path) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     let Ok(isa) = Isa::for_target(image.target()) else {
         tally.skipped = image.codes().len();
-        tally.refusals.push(format!("{}: no tables for {}", path.display(), image.target()));
+        tally
+            .refusals
+            .push(format!("{}: no tables for {}", path.display(), image.target()));
         return Ok(tally);
     };
     let tool = plr::version_for(nvdisasm, image.abi().version == 7);
@@ -121,14 +123,18 @@ fn compare(nvdisasm: &Path, path: &Path) -> anyhow::Result<Tally> {
             tally.edges += graph.edges.len();
             match ours.difference(graph) {
                 None => tally.equal += 1,
-                Some(how) => tally.different.push(format!("{} {}: {how}", path.display(), graph.name)),
+                Some(how) => tally
+                    .different
+                    .push(format!("{} {}: {how}", path.display(), graph.name)),
             }
         }
         let listed: BTreeSet<u64> = shown.iter().flat_map(|g| &g.instructions).copied().collect();
         if let Some(extra) = ours.reached.difference(&listed).next() {
             tally.functions += 1;
             let where_ = format!("{} {}", path.display(), code.name);
-            tally.different.push(format!("{where_}: {extra:#x} is reached, and not shown by the tool"));
+            tally
+                .different
+                .push(format!("{where_}: {extra:#x} is reached, and not shown by the tool"));
         }
     }
     Ok(tally)
