@@ -61,6 +61,9 @@ MLIR_CAPI_EXPORTED MlirOperation sassKernelToFunc(MlirModule module, const SassK
  * the function holds ops that are no part of a kernel. */
 MLIR_CAPI_EXPORTED bool sassFuncToKernel(MlirOperation func, void (*out)(void *user, const SassKernel *kernel), void *user);
 
+/* The text of a module that verifies. (MLIR's own C function makes a call for every token.) */
+MLIR_CAPI_EXPORTED void sassPrint(MlirModule module, SassSink sink, void *user);
+
 /* Calls `each` with every sass.func in a module. */
 MLIR_CAPI_EXPORTED void sassForEachFunc(MlirModule module, void (*each)(void *user, MlirOperation func), void *user);
 

@@ -24,12 +24,13 @@ struct InstData {
   SassWord word = {0, 0};
   const SassLayout *layout = nullptr; // null: no word yet
   uint32_t label = SASS_LABEL_NONE;   // of a code operand that is no successor
-  bool guarded = false;               // the guard is not constant true
   bool pinned = true;                 // the word names physical registers; false: made without `raw`, lowering chooses them
 
   /// False when there is no engine or it does not know the target.
   bool set(unsigned target, SassWord word);
 
+  /// Whether the guard is something else than constant true.
+  bool isGuarded() const;
   bool isOpaque() const { return !layout || layout->form == SASS_FORM_OPAQUE; }
 
   bool operator==(const InstData &o) const;
@@ -85,7 +86,7 @@ public:
   /// Word bits 11:0.
   unsigned getOpcode() const { return data.word.lo & 0xfff; }
   unsigned getEffects() const { return data.layout ? data.layout->effects : unsigned(SASS_EFFECT_UNKNOWN); }
-  bool isGuarded() const { return data.guarded; }
+  bool isGuarded() const { return data.isGuarded(); }
 
   /// A field by its name in the tables ("2.X0"); none when the form has no such field.
   std::optional<int64_t> getField(llvm::StringRef name) const;

@@ -35,7 +35,8 @@ llvm::SmallVector<Pins> getArgumentPins(FuncOp func);
 /// How many values each successor of an op of this dialect gets; they are its last operands.
 llvm::ArrayRef<int32_t> getSuccessorSegments(mlir::Operation *op);
 /// `0x` and 32 digits.
-std::string formatWord(SassWord word);
+constexpr size_t kWordDigits = 34;
+llvm::StringRef formatWord(SassWord word, char (&text)[kWordDigits]);
 } // namespace sass
 
 #endif // SASS_SASS_H

@@ -65,10 +65,12 @@ private:
   size_t pending = 0; // fixups whose op does not exist yet start here
   Operation *standIn = nullptr;
   Location unknown = UnknownLoc::get(context);
+  DictionaryAttr noAttributes = DictionaryAttr::get(context);
   // of the op that is being made
   SmallVector<Value, 8> operands;
   SmallVector<int32_t, 2> segments;
   SmallVector<Block *, 2> successors;
+  SmallVector<Type, 8> resultTypes;
 };
 } // namespace
 
@@ -92,7 +94,8 @@ Attribute FuncBuilder::tailAttr() {
     uint32_t end = i + 1;
     while (end < k.tailCount && k.tail[end].lo == k.tail[i].lo && k.tail[end].hi == k.tail[i].hi)
       ++end;
-    std::string text = formatWord(k.tail[i]);
+    char digits[kWordDigits];
+    std::string text = formatWord(k.tail[i], digits).str();
     if (end - i > 1)
       text += " x" + std::to_string(end - i);
     runs.push_back(builder.getStringAttr(text));
@@ -177,12 +180,7 @@ LogicalResult FuncBuilder::operation(uint32_t i, uint32_t block, bool last) {
     InstData data;
     data.word = k.words[i];
     data.label = k.labels[i];
-    if (k.layout[i] == SASS_NONE) {
-      data.layout = opaque;
-    } else {
-      data.layout = k.layouts[k.layout[i]];
-      data.guarded = data.layout->hasGuard && engine->isGuarded(data.layout, data.word);
-    }
+    data.layout = k.layout[i] == SASS_NONE ? opaque : k.layouts[k.layout[i]];
     if (!maker.inst)
       return emitError(unknown) << "the dialect has no op for " << ref(data.layout->mnemonic) << ": regenerate SassInsts.td";
     unsigned n = 0;
@@ -190,13 +188,12 @@ LogicalResult FuncBuilder::operation(uint32_t i, uint32_t block, bool last) {
       operands.push_back(use(k.operands[o], n++));
     if (hasEdges)
       edges(block, n);
-    OperationState state(loc, *maker.name);
-    state.operands.assign(operands.begin(), operands.end());
+    resultTypes.clear();
     for (uint32_t r = 0; r < resultCount; ++r)
-      state.types.push_back(typeOf(k.pins[firstResult + r]));
-    state.addSuccessors(successors);
-    maker.inst->initState(state, data);
-    op = builder.create(state);
+      resultTypes.push_back(typeOf(k.pins[firstResult + r]));
+    op = Operation::create(loc, *maker.name, resultTypes, operands, noAttributes, /*properties=*/nullptr, successors, 0);
+    maker.inst->getInstData(maker.inst, op) = data;
+    builder.insert(op);
     if (!segments.empty())
       op->setInherentAttr(succName, builder.getDenseI32ArrayAttr(segments));
     if (data.layout->isCall && resultCount) {
@@ -282,6 +279,11 @@ MlirOperation sassKernelToFunc(MlirModule module, const SassKernel *kernel, bool
 //===-- From MLIR ---------------------------------------------------------------------------------------===//
 
 namespace {
+/// Values that were made one after the other lie side by side in memory: a hash that keeps them so saves most cache misses.
+struct NearbyInfo : llvm::DenseMapInfo<Value> {
+  static unsigned getHashValue(Value value) { return reinterpret_cast<uintptr_t>(value.getAsOpaquePointer()) >> 6; }
+};
+
 /// The arrays of a SassKernel while they grow.
 class KernelBuilder {
 public:
@@ -297,7 +299,7 @@ private:
 
   FuncOp func;
   const SassEngine *engine = getEngine();
-  llvm::DenseMap<Value, uint32_t> ids; // first results and block arguments
+  llvm::DenseMap<Value, uint32_t, NearbyInfo> ids; // first results and block arguments
   std::vector<uint8_t> kinds;
   std::vector<SassWord> words, tailWords;
   std::vector<uint32_t> layout, labels, operandStart{0}, operands, resultStart{0}, blockStart, argStart, edgeStart{0}, edgeArgs;
@@ -494,6 +496,31 @@ bool sassFuncToKernel(MlirOperation op, void (*out)(void *user, const SassKernel
     return false;
   kernel.emit(out, user);
   return true;
+}
+
+namespace {
+/// Hands text on in large pieces.
+class SinkStream : public raw_ostream {
+public:
+  SinkStream(SassSink sink, void *user) : sink(sink), user(user) { SetBufferSize(1 << 16); }
+  ~SinkStream() override { flush(); }
+
+private:
+  void write_impl(const char *data, size_t size) override {
+    sink(user, data, size);
+    passed += size;
+  }
+  uint64_t current_pos() const override { return passed; }
+
+  SassSink sink;
+  void *user;
+  uint64_t passed = 0;
+};
+} // namespace
+
+void sassPrint(MlirModule module, SassSink sink, void *user) {
+  SinkStream stream(sink, user);
+  unwrap(module)->print(stream, OpPrintingFlags().assumeVerified());
 }
 
 void sassForEachFunc(MlirModule module, void (*each)(void *user, MlirOperation func), void *user) {

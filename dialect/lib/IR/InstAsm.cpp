@@ -57,10 +57,9 @@ public:
   uint32_t label = SASS_LABEL_NONE; // of a `label(...)`
 
 private:
-  bool next(StringRef a, StringRef b) {
-    StringRef source(parser.getCurrentLocation().getPointer());
-    return source.starts_with(a) || source.starts_with(b);
-  }
+  /// The source from the next token on; it ends with a NUL. (Its length is that of the rest of the file: never ask for it.)
+  const char *source() { return parser.getCurrentLocation().getPointer(); }
+  bool next(StringRef text) { return strncmp(source(), text.data(), text.size()) == 0; }
   /// Appends a token. Only two words side by side need a space, whatever the source had.
   void append(StringRef token, bool word = false) {
     if (word && lastWasWord)
@@ -109,7 +108,7 @@ ParseResult Scanner::run() {
       return success();
     }
     StringRef keyword;
-    if (depth == 0 && next("reads(", "writes("))
+    if (depth == 0 && (next("reads(") || next("writes(")))
       return success();
     if (succeeded(parser.parseOptionalKeyword("label"))) {
       uint64_t id;
@@ -125,12 +124,12 @@ ParseResult Scanner::run() {
       continue;
     }
     // The spelling of a number counts: its digits give the width. So it is taken from the source.
-    StringRef source(parser.getCurrentLocation().getPointer());
-    if (!source.empty() && llvm::isDigit(source.front())) {
-      StringRef digits = source.take_while([](char c) { return llvm::isAlnum(c); });
+    if (const char *digits = source(), *end = digits; llvm::isDigit(*digits)) {
+      while (llvm::isAlnum(*end))
+        ++end;
       APInt value;
       if (parser.parseOptionalInteger(value).has_value()) {
-        append(digits, /*word=*/true);
+        append({digits, size_t(end - digits)}, /*word=*/true);
         continue;
       }
     }
@@ -432,6 +431,10 @@ void asmparse::printInst(Operation *op, OpAsmPrinter &printer) {
   const SassEngine *engine = getEngine();
   const InstData &data = cast<SassInst>(op).getInstData();
   raw_ostream &os = printer.getStream();
+  // MLIR prints everything twice, first into a stream that keeps nothing, to find the attributes and types that need an alias. The op's
+  // name is in front, so a position of 0 tells.
+  if (os.tell() == 0)
+    return printer.printOptionalAttrDict(op->getDiscardableAttrDictionary().getValue());
   ArrayRef<int32_t> segments = getSuccessorSegments(op);
   unsigned passed = 0;
   for (int32_t n : segments)
@@ -454,8 +457,10 @@ void asmparse::printInst(Operation *op, OpAsmPrinter &printer) {
     }
   }
   printSuccessors(printer, op, op->getNumOperands() - passed, segments);
-  if (data.pinned)
-    os << " raw " << formatWord(data.word);
+  if (data.pinned) {
+    char text[kWordDigits];
+    os << " raw " << formatWord(data.word, text);
+  }
   StringRef types = data.isOpaque() ? StringRef() : ref(data.layout->types);
   if (!types.empty() || op->getNumResults()) {
     os << " : (" << types << ") -> (";

@@ -18,8 +18,11 @@ bool InstData::set(unsigned target, SassWord newWord) {
     return false;
   word = newWord;
   layout = found;
-  guarded = !isOpaque() && engine->isGuarded(layout, word);
   return true;
+}
+
+bool InstData::isGuarded() const {
+  return layout && ((word.lo & layout->guard.lo) != layout->unguarded.lo || (word.hi & layout->guard.hi) != layout->unguarded.hi);
 }
 
 /// The bits of the word that decide what is computed.
@@ -35,7 +38,7 @@ bool InstData::operator==(const InstData &o) const {
   if (this == &o)
     return true;
   // Some instructions are unique: neither CSE nor the merging of blocks may find their like.
-  if (layout != o.layout || isOpaque() || (layout->effects & kIdentity) || guarded != o.guarded || label != o.label)
+  if (layout != o.layout || isOpaque() || (layout->effects & kIdentity) || isGuarded() != o.isGuarded() || label != o.label)
     return false;
   SassWord a = semanticBits(*this), b = semanticBits(o);
   return a.lo == b.lo && a.hi == b.hi;

@@ -4,7 +4,6 @@
 #include "InstAsm.h"
 
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace sass;
@@ -142,10 +141,12 @@ ArrayRef<int32_t> sass::getSuccessorSegments(Operation *op) {
   return segments ? segments.asArrayRef() : ArrayRef<int32_t>();
 }
 
-std::string sass::formatWord(SassWord word) {
-  std::string text;
-  llvm::raw_string_ostream(text) << "0x" << llvm::format_hex_no_prefix(word.hi, 16) << llvm::format_hex_no_prefix(word.lo, 16);
-  return text;
+StringRef sass::formatWord(SassWord word, char (&text)[kWordDigits]) {
+  text[0] = '0';
+  text[1] = 'x';
+  for (unsigned i = 0; i < 32; ++i)
+    text[2 + i] = "0123456789abcdef"[(i < 16 ? word.hi >> (60 - 4 * i) : word.lo >> (124 - 4 * i)) & 15];
+  return {text, kWordDigits};
 }
 
 //===-- Pseudo ops --------------------------------------------------------------------------------------===//

@@ -97,6 +97,8 @@ typedef struct SassLayout {
   uint8_t reserved;
   SassWord registers; /* bits that name registers, or are reuse flags */
   SassWord semantic;  /* bits that decide what is computed */
+  SassWord guard;     /* bits of the guard: its register and its negation */
+  SassWord unguarded; /* what they are where the guard is constant true */
   SassStr mnemonic;   /* "FFMA" */
   SassStr name;       /* "FFMA_0x223.FTZ" */
   SassStr formName;   /* "FFMA_0x223_R_R_R_R" */
@@ -119,8 +121,6 @@ typedef struct SassEngine {
   /* The layout of words that no table knows; null as above. */
   const SassLayout *(*opaque)(uint32_t target);
 
-  /* Whether the guard of a word is something else than constant true. */
-  int32_t (*isGuarded)(const SassLayout *layout, SassWord word);
   /* The registers that a word names, in the order of the op's operands (guard, reads, previous values of what is written under a guard)
    * or results. Writes up to `cap` and returns how many there are. */
   uint32_t (*operands)(const SassLayout *layout, SassWord word, SassPin *out, uint32_t cap);

@@ -89,6 +89,8 @@ pub struct CLayout {
     reserved: u8,
     registers: CWord,
     semantic: CWord,
+    guard: CWord,
+    unguarded: CWord,
     mnemonic: Str,
     name: Str,
     form_name: Str,
@@ -185,6 +187,8 @@ impl CLayout {
             reserved: 0,
             registers: 0u128.into(),
             semantic: u128::MAX.into(),
+            guard: 0u128.into(),
+            unguarded: 0u128.into(),
             mnemonic: Str::new(""),
             name: Str::new(""),
             form_name: Str::new(""),
@@ -211,6 +215,8 @@ impl CLayout {
             is_call: matches!(layout.flow, Flow::Call | Flow::Return).into(),
             registers: isa.register_mask(inst).into(),
             semantic: isa.semantic_mask(inst).into(),
+            guard: layout.guard_bits().0.into(),
+            unguarded: layout.guard_bits().1.into(),
             mnemonic: form.as_ref().map_or(Str::new(""), |f| Str::new(f.mnemonic())),
             form_name: form.as_ref().map_or(Str::new(""), |f| Str::new(f.name())),
             name: leak(layout.name.strip_prefix("sass.").unwrap_or(&layout.name)),
@@ -320,12 +326,6 @@ extern "C" fn layout(target: u32, word: CWord) -> *const CLayout {
 extern "C" fn opaque(target: u32) -> *const CLayout {
     guarded(std::ptr::null(), || {
         known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.opaque))
-    })
-}
-
-extern "C" fn is_guarded(layout: &CLayout, word: CWord) -> i32 {
-    guarded(0, || {
-        layout.layout.as_ref().is_some_and(|l| l.is_guarded(word.into())).into()
     })
 }
 
@@ -569,7 +569,6 @@ pub struct Engine {
     target_name: extern "C" fn(u32) -> Str,
     layout: extern "C" fn(u32, CWord) -> *const CLayout,
     opaque: extern "C" fn(u32) -> *const CLayout,
-    is_guarded: extern "C" fn(&CLayout, CWord) -> i32,
     operands: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
     results: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
     skeleton: extern "C" fn(&CLayout, CWord, u32, SinkFn, *mut c_void),
@@ -587,7 +586,6 @@ static TABLE: Engine = Engine {
     target_name,
     layout,
     opaque,
-    is_guarded,
     operands,
     results,
     skeleton,

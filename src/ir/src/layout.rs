@@ -257,6 +257,17 @@ impl Layout {
         self.has_guard() && (!self.slots[0].pin(word).is_zero() || self.guard_negated(word))
     }
 
+    /// How to tell from a word whether it is guarded: the bits of its guard, and what they are for the constant true. No bits for an
+    /// instruction without a guard.
+    pub fn guard_bits(&self) -> (u128, u128) {
+        let guard = self.slots.first().filter(|_| self.has_guard());
+        let always = guard.and_then(|slot| slot.set(Word(0), u8::try_from(slot.zero).ok()?));
+        match (guard, always) {
+            (Some(slot), Some(word)) => (slot.bits() | GUARD_NEGATED, word.0),
+            _ => (0, 0),
+        }
+    }
+
     /// It depends on something whether control goes on behind it: its guard or any register but the barriers and an address.
     pub fn is_conditional(&self, word: Word) -> bool {
         self.is_guarded(word)

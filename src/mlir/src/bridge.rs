@@ -1,6 +1,6 @@
 //! Context, modules, text, bytecode, pipelines.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,9 +12,8 @@ use melior::ir::{Location, Module as MeliorModule};
 use melior::pass::PassManager;
 use melior::utility::{parse_pass_pipeline, register_all_passes};
 use mlir_sys::{
-    MlirOperation, MlirStringRef, mlirDialectHandleInsertDialect, mlirModuleCreateParse,
-    mlirOpPrintingFlagsAssumeVerified, mlirOpPrintingFlagsCreate, mlirOpPrintingFlagsDestroy,
-    mlirOperationPrintWithFlags, mlirOperationVerify, mlirOperationWriteBytecode,
+    MlirOperation, MlirStringRef, mlirDialectHandleInsertDialect, mlirModuleCreateParse, mlirOperationVerify,
+    mlirOperationWriteBytecode,
 };
 
 use crate::convert::{self, Arrays};
@@ -151,22 +150,18 @@ impl Bridge {
 
     /// Loads a pass plugin (a shared library for this LLVM) so that pipelines can name its passes.
     pub fn load_pass_plugin(&self, path: &str) -> Result<(), MlirError> {
-        unsafe extern "C" fn error(user: *mut c_void, data: *const std::ffi::c_char, size: usize) {
-            // SAFETY: `user` is the string below, the text is alive during the call.
-            unsafe {
-                let bytes = std::slice::from_raw_parts(data.cast::<u8>(), size);
-                (*user.cast::<String>()).push_str(&String::from_utf8_lossy(bytes));
-            }
-        }
-        let mut message = String::new();
+        let mut message = Vec::new();
         let name = MlirStringRef {
             data: path.as_ptr().cast(),
             length: path.len(),
         };
         // SAFETY: both live during the call.
-        match unsafe { ffi::sassLoadPassPlugin(name, error, (&raw mut message).cast()) } {
+        match unsafe { ffi::sassLoadPassPlugin(name, append_text, (&raw mut message).cast()) } {
             true => Ok(()),
-            false => Err(MlirError::Kernel(format!("{path}: {message}"))),
+            false => Err(MlirError::Kernel(format!(
+                "{path}: {}",
+                String::from_utf8_lossy(&message)
+            ))),
         }
     }
 }
@@ -205,12 +200,7 @@ impl<'b> Module<'b> {
     pub fn to_text(&self) -> String {
         let mut text = Vec::new();
         // SAFETY: everything lives during the call.
-        unsafe {
-            let flags = mlirOpPrintingFlagsCreate();
-            mlirOpPrintingFlagsAssumeVerified(flags);
-            mlirOperationPrintWithFlags(self.raw(), flags, Some(append), (&raw mut text).cast());
-            mlirOpPrintingFlagsDestroy(flags);
-        }
+        unsafe { ffi::sassPrint(self.module.to_raw(), append_text, (&raw mut text).cast()) };
         String::from_utf8_lossy(&text).into_owned()
     }
 
@@ -264,6 +254,11 @@ impl<'b> Module<'b> {
             _ => Err(self.bridge.failed("a function is no kernel")),
         }
     }
+}
+
+unsafe extern "C" fn append_text(user: *mut c_void, data: *const c_char, size: usize) {
+    // SAFETY: `user` is a vector of bytes, the text is alive during the call.
+    unsafe { (*user.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(data.cast(), size)) };
 }
 
 unsafe extern "C" fn append(text: MlirStringRef, user: *mut c_void) {

@@ -76,6 +76,11 @@ unsafe extern "C" {
         out: unsafe extern "C" fn(*mut c_void, *const CKernel),
         user: *mut c_void,
     ) -> bool;
+    pub fn sassPrint(
+        module: MlirModule,
+        sink: unsafe extern "C" fn(*mut c_void, *const std::ffi::c_char, usize),
+        user: *mut c_void,
+    );
     pub fn sassForEachFunc(
         module: MlirModule,
         each: unsafe extern "C" fn(*mut c_void, MlirOperation),
