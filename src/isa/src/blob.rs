@@ -3,7 +3,7 @@
 use crate::field::Bits;
 
 static TABLES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tables.bin"));
-const MAGIC: &[u8; 8] = b"S2MTAB01";
+const MAGIC: &[u8; 8] = b"S2MTAB02";
 
 /// Sections of the blob, in order.
 #[derive(Clone, Copy)]

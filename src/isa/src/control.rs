@@ -1,5 +1,8 @@
 //! The scheduling bits, 105 and up, which are the same on every target (observed with `nvdisasm` 12.8 and 13.5).
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::word::Word;
 
 /// The bits that [`Control`] speaks of: 121:105 and 124:122.
@@ -57,6 +60,84 @@ impl Control {
     }
 }
 
+/// The column that SASS assemblers write: `B--2---:R0:W-:Y:S04` is the scoreboards waited for, read barrier, write barrier, `Y` where
+/// bit 109 is **clear** (the warp may be switched), and the stall. Operand-cache flags are not in it, the text shows them (`.reuse`);
+/// where bit 109 is clear, the batch number in their place follows if it is not 0: `:b3`.
+impl fmt::Display for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let barrier = |b: Option<u8>| b.map_or('-', |b| char::from(b'0' + b));
+        let wait: [u8; 6] = std::array::from_fn(|n| if self.wait >> n & 1 == 1 { b'0' + n as u8 } else { b'-' });
+        let wait = std::str::from_utf8(&wait).map_err(|_| fmt::Error)?;
+        let (read, write) = (barrier(self.read_barrier), barrier(self.write_barrier));
+        let switch = if self.yield_ { '-' } else { 'Y' };
+        write!(f, "B{wait}:R{read}:W{write}:{switch}:S{:02}", self.stall)?;
+        match self.reuse {
+            batch if !self.yield_ && batch != 0 => write!(f, ":b{batch}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A scheduling column that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no scheduling column like B--2---:R0:W-:-:S04")]
+pub struct ControlError(pub String);
+
+impl FromStr for Control {
+    type Err = ControlError;
+
+    /// Reads the column; trailing `-` of the scoreboards may be missing (`B--:R-:W0:-:S04`).
+    fn from_str(s: &str) -> Result<Self, ControlError> {
+        parse(s).ok_or_else(|| ControlError(s.to_owned()))
+    }
+}
+
+fn parse(s: &str) -> Option<Control> {
+    let mut parts = s.split(':');
+    let mut part = |prefix: &str| parts.next()?.strip_prefix(prefix);
+    let number = |t: &str, most: u8| {
+        t.parse::<u8>()
+            .ok()
+            .filter(|&n| n <= most && t.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let mut wait = 0;
+    let waits = part("B")?;
+    for (n, c) in waits.bytes().enumerate() {
+        match c {
+            b'-' => {}
+            b'0'..=b'5' if usize::from(c - b'0') == n => wait |= 1 << n,
+            _ => return None,
+        }
+    }
+    if waits.len() > 6 {
+        return None;
+    }
+    let barrier = |t: &str| match t {
+        "-" => Some(None),
+        t => number(t, 6).map(Some),
+    };
+    let read_barrier = barrier(part("R")?)?;
+    let write_barrier = barrier(part("W")?)?;
+    let yield_ = match part("")? {
+        "-" => true,
+        "Y" => false,
+        _ => return None,
+    };
+    let stall = number(part("S")?, 15)?;
+    let reuse = match parts.next() {
+        None => 0,
+        Some(batch) => number(batch.strip_prefix('b').filter(|_| !yield_)?, 7)?,
+    };
+    parts.next().is_none().then_some(Control {
+        stall,
+        yield_,
+        write_barrier,
+        read_barrier,
+        wait,
+        reuse,
+    })
+}
+
 /// Legal values of bits 109:105 as a bitmap: all but 16 and 28 to 31.
 const LEGAL: u32 = 0x0ffe_ffff;
 
@@ -84,6 +165,36 @@ mod tests {
             assert_eq!(Control::of(w).apply(w), w);
             assert_eq!(Control::of(w).apply(Word(!seed)).0 & !MASK, !seed & !MASK);
             assert_eq!(Control::of(w).apply(Word(!seed)).0 & MASK, seed & MASK);
+        }
+    }
+
+    #[test]
+    fn columns() {
+        for (text, word) in [
+            ("B------:R-:W-:-:S01", 0x000f_e200u128 << 96),
+            ("B------:R-:W-:Y:S01", 0x000f_c200 << 96),
+            ("B------:R-:W2:-:S01", 0x000e_a200 << 96),
+            ("B0-2---:R0:W-:Y:S15:b3", 0x0c51_de00 << 96),
+        ] {
+            let control = Control::of(Word(word));
+            assert_eq!(control.to_string(), text);
+            assert_eq!(text.parse(), Ok(control));
+        }
+        assert_eq!(
+            "B--:R-:W0:-:S4".parse::<Control>().map(|c| c.to_string()),
+            Ok("B------:R-:W0:-:S04".into())
+        );
+        for bad in [
+            "",
+            "B",
+            "B1-----:R-:W-:-:S01",
+            "B-------:R-:W-:-:S01",
+            "B:R7:W-:-:S01",
+            "B:R-:W-:-:S16",
+            "B:R-:W-:-:S1:b1",
+            "B:R-:W-:Y:S+1",
+        ] {
+            assert!(bad.parse::<Control>().is_err(), "{bad}");
         }
     }
 

@@ -26,6 +26,17 @@ impl Float {
         }
     }
 
+    /// The bits of the number of that kind which is nearest to `v`; `None` for what is no float.
+    pub(crate) fn bits_of(kind: FieldKind, v: f64) -> Option<u64> {
+        Some(match kind {
+            FieldKind::F16 => u64::from(to_half(v)),
+            FieldKind::Bf16 => u64::from(to_bf16(v)),
+            FieldKind::F32 => u64::from((v as f32).to_bits()),
+            FieldKind::F64High => v.to_bits() >> 32,
+            _ => return None,
+        })
+    }
+
     /// Whether a space comes between it and a comma.
     pub(crate) fn is_special(&self) -> bool {
         !self.value.is_finite() || self.value == 0.0 && self.negative
@@ -62,6 +73,26 @@ fn half(bits: u16) -> f64 {
         _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
     };
     sign * magnitude
+}
+
+/// The bits of a half near `v`: exact for every number that is one.
+fn to_half(v: f64) -> u16 {
+    let sign = if v.is_sign_negative() { 0x8000 } else { 0 };
+    let magnitude = v.abs();
+    if magnitude >= 65536.0 {
+        return sign | 0x7c00;
+    }
+    let bits = magnitude.to_bits();
+    let exponent = (bits >> 52) as i32 - 1023;
+    if exponent < -14 {
+        return sign | (magnitude * 2f64.powi(24)) as u16;
+    }
+    sign | ((exponent + 15) as u16) << 10 | (bits >> 42) as u16 & 0x3ff
+}
+
+/// The bits of a bfloat16 near `v`: exact for every number that is one.
+fn to_bf16(v: f64) -> u16 {
+    ((v as f32).to_bits() >> 16) as u16
 }
 
 /// Text on the stack, long enough for 21 digits, a point and an exponent.

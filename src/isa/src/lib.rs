@@ -16,6 +16,7 @@
 
 mod access;
 mod alias;
+pub mod asm;
 mod blob;
 pub mod control;
 mod edit;
@@ -141,6 +142,11 @@ impl Isa {
     /// The target.
     pub fn target(&self) -> Target {
         self.target
+    }
+
+    /// Whether both targets' instructions are encoded alike: their families share one set of tables.
+    pub fn same_tables(&self, other: &Isa) -> bool {
+        std::ptr::eq(self.tables, other.tables)
     }
 
     /// The uniform register that reads as zero: 63 up to sm_90a, 255 from sm_100 on.

@@ -195,6 +195,10 @@ pub(crate) struct FormData {
     pub(crate) opcode: u16,
     pub(crate) guard: Option<RegFile>,
     pub(crate) filler: u128,
+    /// Bits of `filler` that are as compilers write them where they mean nothing.
+    pub(crate) filled: u128,
+    /// Compilers' code has the form.
+    pub(crate) is_attested: bool,
     pub(crate) wbar: bool,
     pub(crate) rbar: bool,
     pub(crate) space: bool,
@@ -429,6 +433,7 @@ impl Loader {
         let (name, mnemonic, opcode) = (r.string(), r.string(), r.size() as u16);
         let guard = [None, Some(RegFile::P), Some(RegFile::UP)][usize::from(r.u8().min(2))];
         let filler = r.word();
+        let (is_attested, filled) = (r.flag(), r.word());
         let flags = r.u8();
         let reuse = r.list(|r| (r.u8(), r.u8()));
         let mut fixed = u128::from(guard.is_some()) << 15;
@@ -487,6 +492,8 @@ impl Loader {
             opcode,
             guard,
             filler,
+            filled,
+            is_attested,
             wbar: flags & 1 != 0,
             rbar: flags & 2 != 0,
             space: flags & 4 != 0,

@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod check;
+pub mod fillers;
 pub mod flow;
 mod memory;
 pub mod nvdisasm;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sass2mlir_probe::{access, check, flow, tables};
+use sass2mlir_probe::{access, check, fillers, flow, tables};
 
 /// Makes and checks the opcode tables by asking nvdisasm.
 #[derive(Parser)]
@@ -21,6 +21,8 @@ enum Command {
     Check(check::Args),
     /// Find register file, direction and width of every register field, and registers that no text shows
     Access(access::Args),
+    /// Read off cubins what compilers write into bits that mean nothing
+    Fillers(fillers::Args),
     /// Gate: on fresh words the registers read and written are those that nvdisasm -plr shows
     CheckAccess(access::check::Args),
     /// Gate: the registers of every instruction of real cubins are those that nvdisasm -plr shows
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Tables(args) => tables::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Access(args) => access::run(&args),
+        Command::Fillers(args) => fillers::run(&args),
         Command::CheckAccess(args) => access::check::run(&args),
         Command::CheckAccessKernels(args) => access::kernels::run(&args),
         Command::CheckFlow(args) => flow::run(&args),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::bits::Bits;
 
 /// First bytes of the blob; the digit is the layout's version.
-pub const MAGIC: &[u8; 8] = b"S2MTAB01";
+pub const MAGIC: &[u8; 8] = b"S2MTAB02";
 /// Number of sections: strings, selectors, fields, forms, families, targets, semantics, aliases.
 pub const SECTIONS: usize = 8;
 

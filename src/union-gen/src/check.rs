@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::bits::Bits;
+use crate::filler::FillerRow;
 use crate::names::{FILES, FieldName, KINDS, Kind, Map, Owner, holes};
 use crate::tsv::{Family, FieldRow, FormRow, MatchRow, ModifierRow, OperandRow, Row, WidthRow};
 
@@ -64,6 +65,24 @@ pub fn check(family: &Family, dir: &Path) -> Vec<Problem> {
     let operands = check_operands(family, &forms, &mut report);
     check_fields(family, &forms, &operands, &mut report);
     check_modifiers(family, &forms, &mut report);
+    report.found
+}
+
+/// Everything that is wrong with the fillers of `family`.
+pub fn check_fillers(family: &Family, fillers: &[FillerRow], dir: &Path) -> Vec<Problem> {
+    let mut report = Report { dir, found: vec![] };
+    let mut left: BTreeSet<&str> = family.forms.iter().map(|f| f.form.as_str()).collect();
+    for (i, row) in fillers.iter().enumerate() {
+        if !left.remove(row.form.as_str()) {
+            report.add::<FillerRow>(
+                i,
+                format!(
+                    "no form {}, or a second row for it: run `probe fillers` again",
+                    row.form
+                ),
+            );
+        }
+    }
     report.found
 }
 

@@ -5,6 +5,7 @@
 pub mod bits;
 pub mod blob;
 pub mod check;
+pub mod filler;
 pub mod hand;
 pub mod names;
 pub mod ods;
@@ -16,7 +17,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::check::{Problem, check};
+use crate::check::{Problem, check, check_fillers};
+use crate::filler::FillerRow;
 use crate::hand::{AliasRow, SemanticsRow};
 use crate::tsv::{Family, FieldRow, FormRow, MatchRow, ModifierRow, OperandRow, Row, TsvError, WidthRow};
 
@@ -204,13 +206,19 @@ pub fn pack(opcodes: &Path, active: Option<&str>) -> Result<Packed, GenError> {
             None => {
                 let dir = opcodes.join(&folder);
                 let family = Family::read(&dir)?;
-                let problems = check(&family, &dir);
+                let fillers = read_fillers(&dir, &mut inputs)?;
+                let mut problems = check(&family, &dir);
+                problems.extend(check_fillers(&family, &fillers, &dir));
                 if !problems.is_empty() {
                     return Err(GenError::Problems(problems));
                 }
                 inputs.extend(FAMILY_FILES.map(|f| dir.join(f)));
                 let left_out = check::unexplained_shapes(&family).len();
-                let entry = (packer.family(&family), family.row_count(), left_out);
+                let entry = (
+                    packer.family(&family, &fillers),
+                    family.row_count() + fillers.len(),
+                    left_out,
+                );
                 families.insert(folder.clone(), entry);
                 entry
             }
@@ -239,6 +247,16 @@ const FAMILY_FILES: [&str; 6] = [
     WidthRow::FILE,
     ModifierRow::FILE,
 ];
+
+/// A family of which no compiler's code was at hand has no such file.
+fn read_fillers(dir: &Path, inputs: &mut Vec<PathBuf>) -> Result<Vec<FillerRow>, GenError> {
+    let path = dir.join(FillerRow::FILE);
+    if !path.exists() {
+        return Ok(vec![]);
+    }
+    inputs.push(path);
+    Ok(tsv::read(dir)?)
+}
 
 fn pack_hand_written(opcodes: &Path, packer: &mut pack::Packer, inputs: &mut Vec<PathBuf>) -> Result<(), GenError> {
     let mut semantics: Vec<SemanticsRow> = tsv::read(opcodes)?;

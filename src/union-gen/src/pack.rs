@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::bits::Bits;
 use crate::blob::{Pool, Record, assemble};
 use crate::check::unexplained_shapes;
+use crate::filler::{Filler, FillerRow, expect};
 use crate::hand::{AliasRow, Condition, SemanticsRow};
 use crate::names::{FieldName, Kind, Map, Owner};
 use crate::tsv::{Family, FieldRow, FormRow, WidthRow};
@@ -50,7 +51,8 @@ impl Packer {
     }
 
     /// Packs one family, which must have passed [`crate::check::check`]; returns its number.
-    pub fn family(&mut self, family: &Family) -> u32 {
+    pub fn family(&mut self, family: &Family, fillers: &[FillerRow]) -> u32 {
+        let fillers = expect(family, fillers);
         let mut parts: HashMap<&str, Parts<'_>> = HashMap::new();
         for m in &family.matches {
             parts.entry(&m.form).or_default().matches.push((m.mask, m.value));
@@ -81,13 +83,13 @@ impl Packer {
         record.len(forms.len());
         for f in forms {
             let part = parts.remove(f.form.as_str()).unwrap_or_default();
-            let id = self.form(f, part);
+            let id = self.form(f, fillers[f.form.as_str()], part);
             record.put(id);
         }
         self.families.intern(record.0)
     }
 
-    fn form(&mut self, f: &FormRow, mut part: Parts<'_>) -> u32 {
+    fn form(&mut self, f: &FormRow, filler: Filler, mut part: Parts<'_>) -> u32 {
         let mut r = Record::default();
         r.put(self.string(&f.form)).put(self.string(&f.mnemonic)).put(f.opcode);
         r.put(match f.guard.as_str() {
@@ -95,7 +97,8 @@ impl Packer {
             "UP" => 2,
             _ => 0,
         });
-        r.word(f.filler);
+        r.word(f.filler & !filler.mask | filler.value);
+        r.put(u8::from(filler.is_attested)).word(filler.mask);
         r.put(u8::from(f.wbar) | u8::from(f.rbar) << 1 | u8::from(f.space) << 2);
         r.len(f.reuse.len());
         for &(bit, operand) in &f.reuse {

@@ -49,7 +49,7 @@ where
     text.parse().map_err(|e| format!("column {column}: `{text}`: {e}"))
 }
 
-fn word(column: &str, text: &str) -> Result<u128, String> {
+pub(crate) fn word(column: &str, text: &str) -> Result<u128, String> {
     if text.len() != 32 {
         return Err(format!("column {column}: `{text}` is not 32 hex digits"));
     }

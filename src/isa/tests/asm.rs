@@ -1,0 +1,175 @@
+//! The assembler: words of real kernels come back from their text, made-up ones come back or are refused, and never is a word wrong.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Random, own_words, sm87, text};
+use isa::asm::{AsmError, Assembler, Notes, Statement};
+use isa::control::Control;
+use isa::{Inst, Word};
+
+/// The scheduling as the column has it: flags of the operand cache are in the text.
+fn column(w: Word) -> Control {
+    Control::of(w)
+        .to_string()
+        .parse()
+        .expect("a column reads as it was written")
+}
+
+fn assemble(asm: &mut Assembler<'_>, text: &str, control: Control, notes: &Notes) -> Result<Word, AsmError> {
+    let statement = Statement {
+        text,
+        notes: &notes.0,
+        ..Statement::default()
+    };
+    asm.assemble(&statement, control).map(|i: Inst| i.word)
+}
+
+#[test]
+fn own_kernels_come_back_from_their_text() {
+    let (isa, mut asm) = (sm87(), Assembler::new(sm87()));
+    let words = own_words();
+    let (mut exact, mut refused) = (0, BTreeMap::<String, usize>::new());
+    for &w in &words {
+        match assemble(&mut asm, &text(isa, w), column(w), &Notes::default()) {
+            Ok(found) if found == w => exact += 1,
+            Ok(found) => panic!("{}: {w:032x} assembles to {found:032x}", text(isa, w)),
+            Err(AsmError::Hidden { what, .. }) => *refused.entry(what).or_default() += 1,
+            Err(e) => panic!("{}: {w:032x}: {e}", text(isa, w)),
+        }
+    }
+    // What is refused is what no text shows: the descriptors of memory accesses, and the bits of NaNs.
+    let hidden = |what: &String| what.starts_with("the register of operand ") || what == "which NaN is meant";
+    assert!(refused.keys().all(hidden), "{refused:?}");
+    assert!(exact * 10 > words.len() * 8, "{exact} of {}", words.len());
+    for &w in &words {
+        let notes = asm
+            .notes_for(isa.decode(w), 0)
+            .unwrap_or_else(|| panic!("{}", text(isa, w)));
+        assert_eq!(
+            assemble(&mut asm, &text(isa, w), column(w), &notes),
+            Ok(w),
+            "{} <{notes}>",
+            text(isa, w)
+        );
+    }
+}
+
+#[test]
+fn made_up_words_come_back_with_notes_and_are_never_wrong_without() {
+    let (isa, mut asm) = (sm87(), Assembler::new(sm87()));
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut words, mut without, mut noted) = (0, 0, 0);
+    for form in isa.forms() {
+        for w in random.legal_words(isa, form, 8) {
+            words += 1;
+            let printed = text(isa, w);
+            if let Ok(found) = assemble(&mut asm, &printed, column(w), &Notes::default()) {
+                // The bits that mean nothing are the compiler's, not those made up here.
+                assert_eq!(text(isa, found), printed);
+                without += usize::from(found == w);
+            }
+            if let Some(notes) = asm.notes_for(isa.decode(w), 0) {
+                assert_eq!(
+                    assemble(&mut asm, &printed, column(w), &notes),
+                    Ok(w),
+                    "{printed} <{notes}>"
+                );
+                let again = Notes::parse(&notes.to_string());
+                assert!(
+                    notes.0.is_empty() || again.as_ref() == Ok(&notes),
+                    "<{notes}> reads as {again:?}"
+                );
+                noted += 1;
+            }
+        }
+    }
+    println!("{words} words: {without} from the text alone, {noted} with notes");
+    assert!(noted == words, "every word can be written down");
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let mut asm = Assembler::new(sm87());
+    let control: Control = "B------:R-:W-:-:S01".parse().expect("a column");
+    let mut refused = |text: &str, expected: &str| {
+        let error = assemble(&mut asm, text, control, &Notes::default())
+            .expect_err(text)
+            .to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    };
+    refused("LDG.E R0, [R2.64]", "bits 37:32); say it in a note like `<2.UR0=UR4>`");
+    refused(
+        "FSEL R0, R1, +QNAN , P0",
+        "which NaN is meant (bits 63:32); say it in a note like `<2.F0=0x7fffffff>`",
+    );
+    refused("FOO R0, R1", "sm_87 has no instruction `FOO`");
+    refused(
+        "FFMA R0, R1",
+        "no form of FFMA has these modifiers and operands; sm_87 knows FFMA_0x",
+    );
+    refused("FFMA.BAR R0, R1, R2, R3", "no form of FFMA");
+    refused("MOV R0, 0x123456789", "0x123456789 does not fit 1.X0");
+    refused(
+        "IMAD R0, RZ, RZ, R3",
+        "nvdisasm writes that as `IMAD.MOV R0, RZ, RZ, R3`",
+    );
+    refused("FADD R256, R0, R1", "no form of FADD");
+    refused("BRA `(.L_x_0)", "no label `.L_x_0` here");
+    refused("@P0", "there is no mnemonic");
+    refused("@Q0 EXIT", "`@Q0` is no guard");
+    refused("@UP0 MOV R0, R1", "guard");
+    refused("STG.E.reuse [R2.64], R0", "no form of STG");
+    refused("BRA 0x10.reuse", "operand 0 cannot be marked .reuse");
+    refused("MOV R0, 1.5.5.5", "no form of MOV");
+}
+
+#[test]
+fn a_carry_goes_where_compilers_put_it_unless_the_other_is_written_out() {
+    let mut asm = Assembler::new(sm87());
+    let control: Control = "B------:R-:W-:-:S01".parse().expect("a column");
+    let mut word = |text: &str| assemble(&mut asm, text, control, &Notes::default()).expect(text);
+    let first = word("IADD3 R0, P2, R1, R2, R3");
+    assert_eq!((first.bits(83, 81), first.bits(86, 84)), (2, 7));
+    assert_eq!(word("IADD3 R0, P2, PT, R1, R2, R3"), first);
+    let second = word("IADD3 R0, PT, P2, R1, R2, R3");
+    assert_eq!((second.bits(83, 81), second.bits(86, 84)), (7, 2));
+}
+
+#[test]
+fn listings() {
+    let mut asm = Assembler::new(sm87());
+    let text = "\
+\t.section\t.text.k,\"ax\",@progbits
+k:
+.text.k:
+[B------:R-:W-:-:S01]  /*0000*/                   MOV R1, c[0x0][0x28] ;
+.L_x_0:
+        /*0010*/              @!P0 BRA `(.L_x_1) ;   /* B0-----:R-:W-:Y:S05 */
+[B------:R-:W-:Y:S05]  BRA `(.L_x_0) ;
+.L_x_1:
+B------:R-:W-:Y:S05 EXIT ;
+";
+    let sections = asm.listing(text, None).expect("a listing");
+    assert_eq!((sections.len(), sections[0].name.as_str()), (1, "k"));
+    let targets: Vec<_> = (0..4)
+        .map(|n| sm87().branch_target(sm87().decode(sections[0].words[n]), n as u64 * 16))
+        .collect();
+    assert_eq!(targets, [None, Some(0x30), Some(0x10), None]);
+    let wrong = text
+        .replace("/*0010*/", "/*0020*/")
+        .replace("R1, c", "R1 c")
+        .replace("[B------:R-:W-:Y:S05]  BRA", "BRA");
+    let errors = asm.listing(&wrong, None).expect_err("three lines are wrong");
+    let lines: Vec<usize> = errors.iter().map(|e| e.line).collect();
+    assert_eq!(lines, [4, 6, 7], "{errors:?}");
+    assert!(
+        errors[2]
+            .to_string()
+            .starts_with("7: BRA `(.L_x_0): no scheduling column"),
+        "{}",
+        errors[2]
+    );
+    assert!(asm.listing(".L_a:\nEXIT\n.L_a:\n", None).is_err());
+}

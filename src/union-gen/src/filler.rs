@@ -1,0 +1,184 @@
+//! `fillers.tsv`: what compilers write into bits that mean nothing.
+
+use std::collections::HashMap;
+
+use crate::tsv::{Family, FormRow, Row, word};
+
+/// One form that compilers use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FillerRow {
+    /// Form id.
+    pub form: String,
+    /// Bits that mean nothing in some of the words seen, and then always had the same value.
+    pub mask: u128,
+    /// That value.
+    pub value: u128,
+    /// Distinct words seen.
+    pub words: u32,
+}
+
+impl Row for FillerRow {
+    const FILE: &'static str = "fillers.tsv";
+    const COLUMNS: &'static [&'static str] = &["form", "mask", "value", "words"];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        let row = Self {
+            form: c[0].to_owned(),
+            mask: word("mask", c[1])?,
+            value: word("value", c[2])?,
+            words: c[3].parse().map_err(|e| format!("column words: `{}`: {e}", c[3]))?,
+        };
+        match row.value & !row.mask {
+            0 => Ok(row),
+            _ => Err("value has bits outside mask".into()),
+        }
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        vec![
+            self.form.clone(),
+            format!("{:032x}", self.mask),
+            format!("{:032x}", self.value),
+            self.words.to_string(),
+        ]
+    }
+}
+
+/// What is known of a form's meaningless bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filler {
+    /// Bits whose filling is known.
+    pub mask: u128,
+    /// The filling.
+    pub value: u128,
+    /// Compilers' code with the form was seen.
+    pub is_attested: bool,
+}
+
+/// What is known of every form of `family`: what was seen of it, and what other forms let one expect.
+///
+/// A bit that no field, selector or match row of a form owns is expected to be as in the forms seen that have the same mnemonic and
+/// the same opcode bits 8:0, which are the same instruction with other kinds of operands, if these agree; or as in all forms seen, if
+/// these are many and agree. Taking each form out and predicting it from the others is a test.
+pub fn expect<'f>(family: &'f Family, rows: &[FillerRow]) -> HashMap<&'f str, Filler> {
+    let owned = owned(family);
+    let seen: HashMap<&str, &FillerRow> = rows.iter().map(|r| (r.form.as_str(), r)).collect();
+    let everywhere = Agreement::of(rows.iter());
+    let mut kin: HashMap<(&str, u16), Vec<&FillerRow>> = HashMap::new();
+    for form in &family.forms {
+        kin.entry(kind(form)).or_default().extend(seen.get(form.form.as_str()));
+    }
+    let of_form = |form: &'f FormRow| {
+        let free = !owned.get(form.form.as_str()).copied().unwrap_or(u128::MAX) & !SCHEDULING;
+        let own = seen.get(form.form.as_str());
+        let siblings = Agreement::of(kin[&kind(form)].iter().copied());
+        let mut filler = everywhere.agreed(MANY, free);
+        filler.replace(siblings.agreed(1, free));
+        filler.replace(own.map_or(Filler::default(), |row| Filler {
+            mask: row.mask,
+            value: row.value,
+            is_attested: true,
+        }));
+        (form.form.as_str(), filler)
+    };
+    family.forms.iter().map(of_form).collect()
+}
+
+/// Bits 124:105, which the tables of a family do not speak of.
+const SCHEDULING: u128 = ((1 << 20) - 1) << 105;
+/// So many forms must agree before a bit is taken to be the same in every form.
+const MANY: u32 = 20;
+
+/// Forms of one kind are one instruction with other kinds of operands.
+fn kind(form: &FormRow) -> (&str, u16) {
+    (&form.mnemonic, form.opcode & 0x1ff)
+}
+
+/// For each form the bits that its rows give a meaning.
+fn owned(family: &Family) -> HashMap<&str, u128> {
+    let mut owned: HashMap<&str, u128> = HashMap::new();
+    let mut add = |form, mask: u128| *owned.entry(form).or_default() |= mask;
+    for f in &family.forms {
+        add(f.form.as_str(), if f.guard.is_empty() { 0 } else { 0xf000 });
+    }
+    family.matches.iter().for_each(|r| add(&r.form, r.mask));
+    family.operands.iter().for_each(|r| add(&r.form, r.bits.mask()));
+    family.fields.iter().for_each(|r| add(&r.form, r.bits.mask()));
+    family.modifiers.iter().for_each(|r| add(&r.form, r.bits.mask()));
+    owned
+}
+
+/// How many of some rows have each bit set, and clear.
+struct Agreement {
+    set: [u32; 128],
+    clear: [u32; 128],
+}
+
+impl Agreement {
+    fn of<'r>(rows: impl Iterator<Item = &'r FillerRow>) -> Self {
+        let mut out = Self {
+            set: [0; 128],
+            clear: [0; 128],
+        };
+        for row in rows {
+            for bit in (0..128).filter(|bit| row.mask >> bit & 1 == 1) {
+                let counts = if row.value >> bit & 1 == 1 {
+                    &mut out.set
+                } else {
+                    &mut out.clear
+                };
+                counts[bit] += 1;
+            }
+        }
+        out
+    }
+
+    /// Bits of `free` in which at least `least` rows agree and none differs.
+    fn agreed(&self, least: u32, free: u128) -> Filler {
+        let mut filler = Filler::default();
+        for bit in (0..128).filter(|bit| free >> bit & 1 == 1) {
+            let (set, clear) = (self.set[bit], self.clear[bit]);
+            if set.min(clear) == 0 && set.max(clear) >= least {
+                filler.mask |= 1 << bit;
+                filler.value |= u128::from(set > 0) << bit;
+            }
+        }
+        filler
+    }
+}
+
+impl Filler {
+    /// Takes over what `better` knows.
+    fn replace(&mut self, better: Self) {
+        self.mask |= better.mask;
+        self.value = self.value & !better.mask | better.value;
+        self.is_attested |= better.is_attested;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::tsv;
+
+    /// Each form that was seen is predicted from the others: what is predicted is right.
+    #[test]
+    fn other_forms_let_one_expect_the_right_filling() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../opcodes/SM87");
+        let family = Family::read(&dir).expect("the tables are right");
+        let rows: Vec<FillerRow> = tsv::read(&dir).expect("the tables are right");
+        let mut predicted = 0;
+        for n in 0..rows.len() {
+            let mut others = rows.clone();
+            let row = others.remove(n);
+            let filler = expect(&family, &others)[row.form.as_str()];
+            assert!(!filler.is_attested);
+            let both = filler.mask & row.mask;
+            assert_eq!(filler.value & both, row.value & both, "{}", row.form);
+            predicted += usize::from(both == row.mask);
+        }
+        assert!(predicted * 2 > rows.len(), "only {predicted} of {} forms", rows.len());
+    }
+}
