@@ -54,6 +54,7 @@ check-corpus: oracles
 	target/release/probe check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	target/release/probe check-access --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
+	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir --features corpus-checks --test corpus -- --nocapture --test-threads 1
 

@@ -13,6 +13,7 @@ mod kernel;
 mod layout;
 mod lex;
 mod lift;
+mod liveness;
 mod lower;
 mod out;
 mod parse;
@@ -32,6 +33,7 @@ pub use kernel::{Block, BlockId, Def, Kernel, Op, OpAccess, OpId, OpKind, Use, U
 pub use layout::{Flow, Layout, LayoutCache, Slot};
 pub use lex::ParseError;
 pub use lift::{LiftError, lift};
+pub use liveness::{Liveness, Pressure, each_instruction, pressure};
 pub use lower::{LowerError, lower};
 pub use parse::parse_module;
 pub use parts::{Parts, PartsError};

@@ -29,6 +29,8 @@ enum Command {
     CheckAccessKernels(access::kernels::Args),
     /// Gate: the control flow of real cubins is that of nvdisasm -bbcfg
     CheckFlow(flow::Args),
+    /// Gate: reads, writes and live registers of real cubins are those of nvdisasm -plr
+    CheckLive(flow::live::Args),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::CheckAccess(args) => access::check::run(&args),
         Command::CheckAccessKernels(args) => access::kernels::run(&args),
         Command::CheckFlow(args) => flow::run(&args),
+        Command::CheckLive(args) => flow::live::run(&args),
     };
     done.unwrap_or_else(|e| {
         eprintln!("probe: {e:#}");

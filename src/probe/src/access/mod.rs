@@ -9,8 +9,8 @@ mod hidden;
 pub mod kernels;
 mod learn;
 mod model;
-mod predict;
-mod rules;
+pub(crate) mod predict;
+pub(crate) mod rules;
 mod table;
 #[cfg(test)]
 mod tests;

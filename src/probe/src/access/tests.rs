@@ -36,7 +36,12 @@ impl Answers for Machine {
                 touch(File::Ur, bits(37, 32), 2, 63, false);
             }
             let text = String::new();
-            Some(Line { offset: 0, text, usage })
+            Some(Line {
+                offset: 0,
+                text,
+                usage,
+                live: Default::default(),
+            })
         };
         Ok(words.iter().map(one).collect())
     }

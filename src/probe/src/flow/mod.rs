@@ -6,7 +6,9 @@
 //! to the entry of a function are left out: the tool shows them where a function calls itself and nowhere else. Compared are the
 //! instructions that the tool shows, and there must be no other that the entries of the section's functions reach.
 
+mod dataflow;
 mod dot;
+pub mod live;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! Behind `//` each line has a box per register file; its header gives a column to each register number. `v` is read, `^` is
 //! written, `x` is both, `:` is live only.
 
-use super::{File, Usage};
+use super::{File, RegSet, Usage};
 
 /// One instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Line {
     pub text: String,
     /// Registers read and written.
     pub usage: Usage,
+    /// Every register with a mark: read, written, or only live.
+    pub live: [RegSet; 4],
 }
 
 /// The code sections of a cubin in listing order.
@@ -63,10 +65,12 @@ pub fn parse(text: &str) -> Result<Listing, String> {
             continue;
         };
         let section = listing.sections.last_mut().ok_or("an instruction before any section")?;
+        let (usage, live) = marks(boxes, &columns).map_err(|c| format!("mark `{c}` under no register: {line}"))?;
         section.1.push(Line {
             offset,
             text: instruction.trim().trim_end_matches(';').trim_end().to_owned(),
-            usage: usage(boxes, &columns).map_err(|c| format!("mark `{c}` under no register: {line}"))?,
+            usage,
+            live,
         });
     }
     Ok(listing)
@@ -107,16 +111,18 @@ fn header(boxes: &str, files: &[File]) -> Result<Columns, String> {
     Ok(columns)
 }
 
-fn usage(boxes: &str, columns: &Columns) -> Result<Usage, char> {
-    let mut usage = Usage::default();
+fn marks(boxes: &str, columns: &Columns) -> Result<(Usage, [RegSet; 4]), char> {
+    let (mut usage, mut live) = (Usage::default(), [RegSet::default(); 4]);
     for (i, c) in boxes.bytes().enumerate() {
         let (read, write) = match c {
             b'v' => (true, false),
             b'^' => (false, true),
             b'x' => (true, true),
+            b':' => (false, false),
             _ => continue,
         };
         let (file, n) = columns.get(i).copied().flatten().ok_or(c as char)?;
+        live[file as usize].add(n);
         if read {
             usage.read[file as usize].add(n);
         }
@@ -124,7 +130,7 @@ fn usage(boxes: &str, columns: &Columns) -> Result<Usage, char> {
             usage.write[file as usize].add(n);
         }
     }
-    Ok(usage)
+    Ok((usage, live))
 }
 
 #[cfg(test)]
@@ -150,6 +156,7 @@ k0:                                   // |                  |          |
         assert_eq!((lines[0].offset, lines[0].text.as_str()), (16, "@P4 MOV R10, R2"));
         assert_eq!(lines[0].usage.to_string(), "xR1 vR2 ^R10 ^R11 vP4");
         assert!(lines[1].usage.is_empty());
+        assert!(lines[1].live[File::R as usize].iter().eq([0]));
     }
 
     #[test]

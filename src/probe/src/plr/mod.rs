@@ -81,6 +81,16 @@ impl RegSet {
         }
     }
 
+    /// Adds all of `other`.
+    pub fn add_all(&mut self, other: &RegSet) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Takes all of `other` out.
+    pub fn remove_all(&mut self, other: &RegSet) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= !b);
+    }
+
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
