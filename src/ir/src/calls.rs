@@ -1,7 +1,8 @@
 //! What calls and returns read and write without naming it.
 //!
-//! A call that comes back may read and write whatever its callee does; a return hands back what its function wrote. The sets are those
-//! of all code that the callee reaches, so they are complete though not exact.
+//! There is no fixed convention: what a call reads and writes is what the code of its callee does, followed through the callee's own
+//! calls to a fixpoint. A call whose callee is not known reads and writes every register of the section; a return to a caller that is
+//! not known hands all of them back.
 
 use std::collections::HashMap;
 
@@ -20,11 +21,19 @@ pub(crate) struct Summaries {
     sets: Vec<Set>,
 }
 
-/// Blocks visited for all callees together, before one common set is used for every call.
+/// Blocks visited for all callees together, before every call is one to an unknown callee.
 const BUDGET: usize = 1 << 22;
 
 impl Summaries {
-    pub fn new(code: &Decoded<'_>, cfg: &Cfg, accesses: &Accesses, registers: usize) -> Summaries {
+    /// `accesses` has blocks counted with the prologue; `each_access(i, f)` calls `f(register, written)` for every register that
+    /// instruction `i` reads, then for those that it writes.
+    pub fn new(
+        code: &Decoded<'_>,
+        cfg: &Cfg,
+        accesses: &Accesses,
+        registers: usize,
+        each_access: &dyn Fn(usize, &mut dyn FnMut(usize, bool)),
+    ) -> Summaries {
         let mut summaries = Summaries::default();
         let returns: Vec<(usize, u32)> = (0..cfg.len())
             .map(|b| (b, cfg.start[b + 1] - 1))
@@ -34,76 +43,31 @@ impl Summaries {
             return summaries;
         }
         let words = accesses.words;
+        let everything = full(registers, words);
         let none = summaries.add(vec![0; words].into());
+        let all = summaries.add(everything.clone());
         summaries.by_instruction = vec![(none, none); cfg.code_end()];
-        let everything: Set = full(registers, words);
-        let mut callees: Vec<u32> = cfg.calls.iter().filter_map(|c| c.callee).collect();
-        callees.sort_unstable();
-        callees.dedup();
-        // Calls made by each block, and whether it makes one that goes anywhere.
-        let mut calls_of: HashMap<u32, Vec<Option<u32>>> = HashMap::new();
+        let mut functions = Functions::new(code, cfg, accesses, &everything, each_access);
+        let known = functions.solve();
         for call in &cfg.calls {
-            let block = cfg.start.partition_point(|&s| s <= call.at) as u32 - 1;
-            calls_of.entry(block).or_default().push(call.callee);
-        }
-        let mut budget = BUDGET;
-        let mut returned = vec![false; cfg.len()];
-        let mut written: Set = vec![0; words].into();
-        let mut by_callee: HashMap<u32, (u32, u32)> = HashMap::new();
-        let mut seen = vec![u32::MAX; cfg.len()];
-        for (round, &callee) in callees.iter().enumerate() {
-            let mut touched: Set = vec![0; words].into();
-            let mut writes: Set = vec![0; words].into();
-            let mut stack = vec![callee];
-            while let Some(b) = stack.pop() {
-                let at = b as usize;
-                if std::mem::replace(&mut seen[at], round as u32) == round as u32 {
-                    continue;
+            let callee = call.callee.filter(|_| known).and_then(|c| functions.effects_of(c));
+            let sets = match callee {
+                Some(effects) => {
+                    let reads = effects.reads(is_guarded(code, call.at));
+                    (summaries.add(reads), summaries.add(effects.may_write.clone()))
                 }
-                if budget == 0 {
-                    touched.copy_from_slice(&everything);
-                    writes.copy_from_slice(&everything);
-                    returned.fill(true);
-                    break;
-                }
-                budget -= 1;
-                returned[at] = true;
-                for w in 0..words {
-                    // Block numbers of `accesses` count the prologue.
-                    let i = (at + 1) * words + w;
-                    touched[w] |= accesses.reads[i] | accesses.writes[i];
-                    writes[w] |= accesses.writes[i];
-                }
-                stack.extend(cfg.successors(at));
-                for target in calls_of.get(&b).into_iter().flatten() {
-                    match target {
-                        Some(t) => stack.push(*t),
-                        None => {
-                            touched.copy_from_slice(&everything);
-                            writes.copy_from_slice(&everything);
-                        }
-                    }
-                }
-            }
-            written.iter_mut().zip(&writes).for_each(|(a, b)| *a |= b);
-            let reads = summaries.add(touched);
-            let writes = summaries.add(writes);
-            by_callee.insert(callee, (reads, writes));
-        }
-        let all = summaries.add(everything);
-        for call in &cfg.calls {
-            let sets = call
-                .callee
-                .and_then(|c| by_callee.get(&c).copied())
-                .unwrap_or((all, all));
+                None => (all, all),
+            };
             if let Some(at) = summaries.by_instruction.get_mut(call.at as usize) {
                 *at = sets;
             }
         }
-        let written = summaries.add(written);
+        // With an indirect call, any function may be its callee.
+        let open = !known || cfg.calls.iter().any(|c| c.callee.is_none());
         for (b, last) in returns {
-            // A return that no call of this section leads to goes to a caller that is not known.
-            summaries.by_instruction[last as usize] = (if returned[b] { written } else { all }, none);
+            let handed_back = functions.handed_back(b).filter(|_| !open);
+            let set = handed_back.map_or(all, |set| summaries.add(set));
+            summaries.by_instruction[last as usize] = (set, none);
         }
         summaries
     }
@@ -143,10 +107,296 @@ impl Summaries {
     }
 }
 
+fn is_guarded(code: &Decoded<'_>, at: u32) -> bool {
+    let at = at as usize;
+    code.layout_of(at).is_some_and(|l| l.is_guarded(code.words[at]))
+}
+
 fn full(registers: usize, words: usize) -> Set {
     let mut set: Set = vec![u64::MAX; words].into();
     if let Some(last) = set.last_mut().filter(|_| registers % 64 != 0) {
         *last = (1 << (registers % 64)) - 1;
     }
     set
+}
+
+/// What running a function does to registers.
+#[derive(Clone, PartialEq)]
+struct Effects {
+    /// Needed at its entry.
+    needs: Set,
+    /// Written on some path.
+    may_write: Set,
+    /// Written on every path that comes back.
+    must_write: Set,
+}
+
+impl Effects {
+    /// What a call reads: what the callee needs, and what may pass through it unwritten.
+    fn reads(&self, guarded: bool) -> Set {
+        let must = self.surely_writes(guarded);
+        let passed = self.may_write.iter().zip(&must).map(|(may, must)| may & !must);
+        self.needs.iter().zip(passed).map(|(n, p)| n | p).collect()
+    }
+
+    /// What a call writes whatever happens: nothing if it may be skipped.
+    fn surely_writes(&self, guarded: bool) -> Set {
+        match guarded {
+            true => vec![0; self.must_write.len()].into(),
+            false => self.must_write.clone(),
+        }
+    }
+}
+
+/// Code without calls, or a call.
+enum Step {
+    Straight {
+        reads: Set,
+        writes: Set,
+    },
+    Call {
+        /// The callee's number, if it is known.
+        callee: Option<usize>,
+        guarded: bool,
+    },
+}
+
+/// A function as its blocks, with what the fixpoint knows of it so far.
+struct Function {
+    entry: u32,
+    blocks: Vec<u32>,
+    effects: Effects,
+}
+
+/// The functions that known calls lead to.
+struct Functions<'a> {
+    cfg: &'a Cfg,
+    everything: &'a Set,
+    by_entry: HashMap<u32, usize>,
+    list: Vec<Function>,
+    /// By block.
+    steps: Vec<Vec<Step>>,
+    visits: usize,
+}
+
+impl<'a> Functions<'a> {
+    fn new(
+        code: &Decoded<'_>,
+        cfg: &'a Cfg,
+        accesses: &Accesses,
+        everything: &'a Set,
+        each_access: &dyn Fn(usize, &mut dyn FnMut(usize, bool)),
+    ) -> Functions<'a> {
+        let mut entries: Vec<u32> = cfg.calls.iter().filter_map(|c| c.callee).collect();
+        entries.sort_unstable();
+        entries.dedup();
+        let by_entry: HashMap<u32, usize> = entries.iter().enumerate().map(|(n, e)| (*e, n)).collect();
+        let mut functions = Functions {
+            cfg,
+            everything,
+            steps: Vec::with_capacity(cfg.len()),
+            list: Vec::with_capacity(entries.len()),
+            by_entry,
+            visits: 0,
+        };
+        let mut calls = cfg.calls.iter().peekable();
+        for b in 0..cfg.len() {
+            let (start, end) = (cfg.start[b] as usize, cfg.start[b + 1] as usize);
+            let mut steps = Vec::new();
+            let mut from = start;
+            while let Some(call) = calls.next_if(|c| (c.at as usize) < end) {
+                // The call's own operands are read before it.
+                steps.push(straight(accesses.words, from..call.at as usize + 1, each_access));
+                let callee = call.callee.and_then(|c| functions.by_entry.get(&c).copied());
+                let guarded = is_guarded(code, call.at);
+                steps.push(Step::Call { callee, guarded });
+                from = call.at as usize + 1;
+            }
+            steps.push(straight(accesses.words, from..end, each_access));
+            functions.steps.push(steps);
+        }
+        let nothing: Set = vec![0; accesses.words].into();
+        let mut seen = vec![u32::MAX; cfg.len()];
+        for (n, &entry) in entries.iter().enumerate() {
+            let mut blocks = Vec::new();
+            let mut stack = vec![entry];
+            while let Some(b) = stack.pop().filter(|_| functions.visits < BUDGET) {
+                if std::mem::replace(&mut seen[b as usize], n as u32) != n as u32 {
+                    functions.visits += 1;
+                    blocks.push(b);
+                    stack.extend(cfg.successors(b as usize));
+                }
+            }
+            blocks.sort_unstable();
+            functions.list.push(Function {
+                entry,
+                blocks,
+                effects: Effects {
+                    needs: nothing.clone(),
+                    may_write: nothing.clone(),
+                    must_write: everything.clone(),
+                },
+            });
+        }
+        functions
+    }
+
+    /// Grows the effects until nothing changes; false if that takes too long.
+    fn solve(&mut self) -> bool {
+        loop {
+            let mut changed = false;
+            for n in 0..self.list.len() {
+                self.visits += 4 * self.list[n].blocks.len();
+                if self.visits >= BUDGET {
+                    return false;
+                }
+                let effects = Effects {
+                    may_write: self.may_write(n),
+                    must_write: self.must_write(n),
+                    needs: self.needs(n),
+                };
+                changed |= effects != self.list[n].effects;
+                self.list[n].effects = effects;
+            }
+            if !changed {
+                return true;
+            }
+        }
+    }
+
+    fn effects_of(&self, entry: u32) -> Option<&Effects> {
+        self.by_entry.get(&entry).map(|&n| &self.list[n].effects)
+    }
+
+    /// What a return at the end of the block may hand back: all that the functions it belongs to write. `None` if it belongs to none.
+    fn handed_back(&self, block: usize) -> Option<Set> {
+        let owners = self
+            .list
+            .iter()
+            .filter(|f| f.blocks.binary_search(&(block as u32)).is_ok());
+        owners.fold(None, |all, f| {
+            let mut set = all.unwrap_or_else(|| vec![0; f.effects.may_write.len()].into());
+            set.iter_mut().zip(&f.effects.may_write).for_each(|(a, b)| *a |= b);
+            Some(set)
+        })
+    }
+
+    fn may_write(&self, n: usize) -> Set {
+        let mut set = self.list[n].effects.may_write.clone();
+        for step in self.list[n].blocks.iter().flat_map(|b| &self.steps[*b as usize]) {
+            let writes = match step {
+                Step::Straight { writes, .. } => writes,
+                Step::Call { callee, .. } => callee.map_or(self.everything, |c| &self.list[c].effects.may_write),
+            };
+            set.iter_mut().zip(writes).for_each(|(a, b)| *a |= b);
+        }
+        set
+    }
+
+    /// Forward over the blocks, meeting paths by intersection; the result is that of all blocks that nothing follows.
+    fn must_write(&self, n: usize) -> Set {
+        let function = &self.list[n];
+        let at = |b: u32| function.blocks.binary_search(&b).ok();
+        let mut before: Vec<Option<Set>> = vec![None; function.blocks.len()];
+        let mut work = vec![function.entry];
+        if let Some(entry) = at(function.entry) {
+            before[entry] = Some(vec![0; self.everything.len()].into());
+        }
+        let mut result = self.everything.clone();
+        while let Some(b) = work.pop() {
+            let Some(mut set) = at(b).and_then(|i| before[i].clone()) else {
+                continue;
+            };
+            for step in &self.steps[b as usize] {
+                let writes = match step {
+                    Step::Straight { writes, .. } => writes.clone(),
+                    Step::Call { callee: None, .. } => continue,
+                    Step::Call {
+                        callee: Some(c),
+                        guarded,
+                    } => self.list[*c].effects.surely_writes(*guarded),
+                };
+                set.iter_mut().zip(&writes).for_each(|(a, b)| *a |= b);
+            }
+            let successors = self.cfg.successors(b as usize);
+            if successors.is_empty() {
+                result.iter_mut().zip(&set).for_each(|(a, b)| *a &= b);
+            }
+            for &s in successors {
+                let Some(i) = at(s) else { continue };
+                let old = before[i].clone();
+                let met: Set = match &old {
+                    Some(old) => old.iter().zip(&set).map(|(a, b)| a & b).collect(),
+                    None => set.clone(),
+                };
+                if old.as_ref() != Some(&met) {
+                    before[i] = Some(met);
+                    work.push(s);
+                }
+            }
+        }
+        result
+    }
+
+    /// Backward over the blocks: what is read before it is written.
+    fn needs(&self, n: usize) -> Set {
+        let function = &self.list[n];
+        let mut before: Vec<Set> = vec![vec![0; self.everything.len()].into(); function.blocks.len()];
+        let at = |b: u32| function.blocks.binary_search(&b).ok();
+        loop {
+            let mut changed = false;
+            for (i, &b) in function.blocks.iter().enumerate().rev() {
+                let mut live: Set = vec![0; self.everything.len()].into();
+                for s in self.cfg.successors(b as usize).iter().filter_map(|s| at(*s)) {
+                    live.iter_mut().zip(&before[s]).for_each(|(a, b)| *a |= b);
+                }
+                for step in self.steps[b as usize].iter().rev() {
+                    match step {
+                        Step::Straight { reads, writes } => transfer(&mut live, reads, writes),
+                        Step::Call { callee: None, .. } => live.copy_from_slice(self.everything),
+                        Step::Call {
+                            callee: Some(c),
+                            guarded,
+                        } => {
+                            let effects = &self.list[*c].effects;
+                            transfer(&mut live, &effects.reads(*guarded), &effects.surely_writes(*guarded));
+                        }
+                    }
+                }
+                changed |= live != before[i];
+                before[i] = live;
+            }
+            if !changed {
+                return at(function.entry).map_or_else(|| self.everything.clone(), |i| before[i].clone());
+            }
+        }
+    }
+}
+
+fn transfer(live: &mut Set, reads: &Set, writes: &Set) {
+    let sets = reads.iter().zip(writes);
+    live.iter_mut().zip(sets).for_each(|(l, (r, w))| *l = *l & !w | r);
+}
+
+/// What a run of instructions reads before it writes, and writes.
+fn straight(
+    words: usize,
+    range: std::ops::Range<usize>,
+    each_access: &dyn Fn(usize, &mut dyn FnMut(usize, bool)),
+) -> Step {
+    let mut run = Accesses {
+        words,
+        reads: vec![0; words],
+        writes: vec![0; words],
+    };
+    for i in range {
+        each_access(i, &mut |register, written| match written {
+            true => run.write(0, register),
+            false => run.read(0, register),
+        });
+    }
+    Step::Straight {
+        reads: run.reads.into(),
+        writes: run.writes.into(),
+    }
 }

@@ -169,7 +169,11 @@ impl Body {
                     .for_each(|p| accesses.write(b + 1, body.dense_of(*p)));
             }
         }
-        body.summaries = Summaries::new(code, cfg, &accesses, body.registers.len());
+        body.summaries = Summaries::new(code, cfg, &accesses, body.registers.len(), &|i, access| {
+            let reads = body.reads_of(i).iter().filter(|p| !p.is_zero());
+            reads.for_each(|p| access(body.dense_of(*p), false));
+            body.writes_of(i).iter().for_each(|p| access(body.dense_of(*p), true));
+        });
         if !body.summaries.is_empty() {
             // Again, with what calls and returns read and write.
             let mut with_calls = Accesses::new(blocks, body.registers.len());

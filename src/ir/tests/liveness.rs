@@ -23,7 +23,7 @@ fn a_guarded_write_keeps_the_old_value_alive() {
     assert_eq!(live(&[MOV_R2_1, MOV_R2_2_IF_P0, ADD_R3_R2_R2, EXIT])[0], 1);
     let kernel = lift_words(&[MOV_R2_2_IF_P0, ADD_R3_R2_R2, EXIT]);
     let at = ir::pressure(&kernel);
-    assert_eq!((at[0].of(RegFile::R), at[0].of(RegFile::P)), (2, 1));
+    assert_eq!((at[0].of(RegFile::R), at[0].of(RegFile::P)), (1, 1));
 }
 
 #[test]
