@@ -13,6 +13,9 @@ use crate::ssa::{Accesses, members};
 /// Registers as a bit set over dense numbers.
 type Set = Box<[u64]>;
 
+/// Calls back with (register, written) for every register that an instruction reads, then for those that it writes.
+pub(crate) type EachAccess<'a> = &'a dyn Fn(usize, &mut dyn FnMut(usize, bool));
+
 /// The extra reads and writes, by instruction.
 #[derive(Default)]
 pub(crate) struct Summaries {
@@ -25,14 +28,13 @@ pub(crate) struct Summaries {
 const BUDGET: usize = 1 << 22;
 
 impl Summaries {
-    /// `accesses` has blocks counted with the prologue; `each_access(i, f)` calls `f(register, written)` for every register that
-    /// instruction `i` reads, then for those that it writes.
+    /// `accesses` has blocks counted with the prologue.
     pub fn new(
         code: &Decoded<'_>,
         cfg: &Cfg,
         accesses: &Accesses,
         registers: usize,
-        each_access: &dyn Fn(usize, &mut dyn FnMut(usize, bool)),
+        each_access: EachAccess<'_>,
     ) -> Summaries {
         let mut summaries = Summaries::default();
         let returns: Vec<(usize, u32)> = (0..cfg.len())
@@ -185,7 +187,7 @@ impl<'a> Functions<'a> {
         cfg: &'a Cfg,
         accesses: &Accesses,
         everything: &'a Set,
-        each_access: &dyn Fn(usize, &mut dyn FnMut(usize, bool)),
+        each_access: EachAccess<'_>,
     ) -> Functions<'a> {
         let mut entries: Vec<u32> = cfg.calls.iter().filter_map(|c| c.callee).collect();
         entries.sort_unstable();
@@ -379,11 +381,7 @@ fn transfer(live: &mut Set, reads: &Set, writes: &Set) {
 }
 
 /// What a run of instructions reads before it writes, and writes.
-fn straight(
-    words: usize,
-    range: std::ops::Range<usize>,
-    each_access: &dyn Fn(usize, &mut dyn FnMut(usize, bool)),
-) -> Step {
+fn straight(words: usize, range: std::ops::Range<usize>, each_access: EachAccess<'_>) -> Step {
     let mut run = Accesses {
         words,
         reads: vec![0; words],

@@ -1,7 +1,7 @@
 //! The gate: reads, writes and live registers of the lifted kernel are those of `nvdisasm -plr`, instruction by instruction.
 //!
 //! Left out are what the tool does not show (barriers, and `UR0` to `UR3`) and `R1`, which it shows live before its first definition;
-//! live registers are compared in functions without calls, of whose effects the tool has its own idea. There, too, the lifted kernel's
+//! live registers are compared in functions without calls and returns, of whose effects the tool has its own idea. There, too, the lifted kernel's
 //! must be those that the textbook equations give.
 //!
 //! A guarded write keeps what the register held where its guard is false. The tool sees that within a block, and takes the write for a
@@ -125,7 +125,8 @@ fn section(
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
     let kernel = ir::lift(isa, &ir::Source::from_code(image.target(), code))?;
-    let calls = kernel.ops().any(|op| op.layout().is_some_and(|l| l.flow == Flow::Call));
+    let leaves = |l: &ir::Layout| matches!(l.flow, Flow::Call | Flow::Return);
+    let calls = kernel.ops().any(|op| op.layout().is_some_and(leaves));
     let live = live_registers(&kernel);
     let (most, least) = match calls {
         true => (Vec::new(), Vec::new()),
