@@ -10,7 +10,7 @@ export CARGO_TERM_COLOR ?= auto
 
 help:
 	@echo "make run           build, then round-trip, lift and rewrite a bundled $(SM) cubin, and show the result"
-	@echo "make test          every test that needs nothing but Rust and a C linker"
+	@echo "make test          every test that needs nothing but Rust and a C++ compiler"
 	@echo "make build         target/release/sass2mlir"
 	@echo "make lint          rustfmt and clippy, warnings are errors"
 	@echo "make check-corpus  bring NVIDIA's tools and real kernels, then run the gates over them"

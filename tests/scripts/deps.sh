@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a build needs and the machine lacks: a C compiler, which Rust links with. Asks for Rust, which it leaves to you.
+# Installs what a build needs and the machine lacks: a C compiler, which Rust links with, and a C++ compiler for the emulator's tests.
+# Asks for Rust, which it leaves to you.
 set -euo pipefail
 
 if ! command -v cargo >/dev/null; then
@@ -14,6 +15,7 @@ fi
 
 missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
+command -v c++ >/dev/null || missing+=(g++)
 # The corpus checks install NVIDIA's tools with pip, into a virtual environment.
 if [ "${1:-}" = python ] && ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
   missing+=(python3 python3-venv)

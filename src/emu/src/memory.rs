@@ -1,0 +1,198 @@
+//! Device memory: buffers at addresses of their own, with nothing between them.
+
+use crate::error::{Space, Trap};
+use crate::sign::AsSigned;
+
+/// Where generic addresses of shared memory begin; the low 24 bits are the address in shared memory.
+pub const SHARED_WINDOW: u64 = 0x7f01_0000_0000;
+/// Where generic addresses of local memory begin.
+pub const LOCAL_WINDOW: u64 = 0x7f02_0000_0000;
+/// Bytes of each window.
+pub const WINDOW: u64 = 1 << 24;
+/// Where code lies.
+pub const CODE: u64 = 0x7e00_0000_0000;
+/// Where buffers begin.
+const BUFFERS: u64 = 0x7f10_0000_0000;
+/// Bytes between buffers, at least, that belong to none.
+const GAP: u64 = 1 << 16;
+
+/// One buffer.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// What it is called in messages.
+    pub name: String,
+    /// First address.
+    pub address: u64,
+    /// Contents.
+    pub data: Vec<u8>,
+}
+
+impl Buffer {
+    fn covers(&self, address: u64, size: usize) -> Option<usize> {
+        let at = address.checked_sub(self.address)?;
+        let end = at.checked_add(size as u64)?;
+        (end <= self.data.len() as u64).then_some(at as usize)
+    }
+}
+
+/// All buffers of a device, in the order of their addresses.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    buffers: Vec<Buffer>,
+    /// The buffer of the last access, which is nearly always that of the next.
+    last: usize,
+}
+
+impl Memory {
+    /// No buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Places a buffer; its address is a multiple of 256, plus `shift`.
+    pub fn place(&mut self, name: &str, data: Vec<u8>, shift: u64) -> u64 {
+        let end = self
+            .buffers
+            .last()
+            .map_or(BUFFERS, |b| b.address + b.data.len() as u64 + GAP);
+        let address = end.next_multiple_of(256) + shift;
+        self.buffers.push(Buffer {
+            name: name.to_owned(),
+            address,
+            data,
+        });
+        address
+    }
+
+    /// Puts in a buffer that has an address already, unless it is there.
+    pub fn insert(&mut self, buffer: &Buffer) {
+        let n = self.buffers.partition_point(|b| b.address < buffer.address);
+        if self.buffers.get(n).is_none_or(|b| b.address != buffer.address) {
+            self.buffers.insert(n, buffer.clone());
+        }
+    }
+
+    /// The buffers by address.
+    pub fn buffers(&self) -> &[Buffer] {
+        &self.buffers
+    }
+
+    /// The buffers by address, to change their contents.
+    pub fn buffers_mut(&mut self) -> &mut [Buffer] {
+        &mut self.buffers
+    }
+
+    /// The buffer that holds an address, and where in it.
+    pub fn find(&self, address: u64) -> Option<(usize, usize)> {
+        let n = self.buffers.partition_point(|b| b.address <= address).checked_sub(1)?;
+        Some((n, self.buffers[n].covers(address, 1)?))
+    }
+
+    #[inline]
+    fn locate(&mut self, access: &'static str, address: u64, size: usize) -> Result<(usize, usize), Trap> {
+        if let Some(at) = self.buffers.get(self.last).and_then(|b| b.covers(address, size)) {
+            return Ok((self.last, at));
+        }
+        let n = self.buffers.partition_point(|b| b.address <= address).saturating_sub(1);
+        match self.buffers.get(n).and_then(|b| b.covers(address, size)) {
+            Some(at) => {
+                self.last = n;
+                Ok((n, at))
+            }
+            None => Err(self.out_of_bounds(access, address, size)),
+        }
+    }
+
+    #[cold]
+    fn out_of_bounds(&self, access: &'static str, address: u64, size: usize) -> Trap {
+        let distance = |b: &Buffer| {
+            let end = b.address + b.data.len() as u64;
+            if address < b.address {
+                b.address - address
+            } else {
+                address.saturating_sub(end)
+            }
+        };
+        let near = self
+            .buffers
+            .iter()
+            .min_by_key(|b| distance(b))
+            .map_or(String::new(), |b| {
+                let offset = address.wrapping_sub(b.address).signed();
+                format!(
+                    "; nearest is {} of {} bytes, at its offset {offset}",
+                    b.name,
+                    b.data.len()
+                )
+            });
+        Trap::OutOfBounds {
+            access,
+            space: Space::Global,
+            address,
+            size: size as u32,
+            near,
+        }
+    }
+
+    /// The bytes at an address.
+    #[inline]
+    pub fn read(&mut self, address: u64, size: usize) -> Result<&[u8], Trap> {
+        let (n, at) = self.locate("load", address, size)?;
+        Ok(&self.buffers[n].data[at..at + size])
+    }
+
+    /// The bytes at an address, to change.
+    #[inline]
+    pub fn write(&mut self, access: &'static str, address: u64, size: usize) -> Result<&mut [u8], Trap> {
+        let (n, at) = self.locate(access, address, size)?;
+        Ok(&mut self.buffers[n].data[at..at + size])
+    }
+}
+
+/// A block's shared memory, or the local memory of one warp, from address 0.
+#[derive(Clone, Debug)]
+pub struct Flat {
+    space: Space,
+    data: Vec<u8>,
+}
+
+impl Flat {
+    /// Zeroed memory.
+    pub fn new(space: Space, size: usize) -> Self {
+        Self {
+            space,
+            data: vec![0; size],
+        }
+    }
+
+    /// The bytes at an address; `lane_size` and `lane` select a lane's part of local memory.
+    #[inline]
+    pub fn bytes(
+        &mut self,
+        access: &'static str,
+        address: u64,
+        size: usize,
+        (lane, lane_size): (usize, usize),
+    ) -> Result<&mut [u8], Trap> {
+        let limit = if lane_size == 0 { self.data.len() } else { lane_size };
+        let start = lane * lane_size;
+        match usize::try_from(address)
+            .ok()
+            .filter(|a| a.checked_add(size).is_some_and(|end| end <= limit))
+        {
+            Some(at) => Ok(&mut self.data[start + at..start + at + size]),
+            None => Err(Trap::OutOfBounds {
+                access,
+                space: self.space,
+                address,
+                size: size as u32,
+                near: format!("; there are {limit} bytes"),
+            }),
+        }
+    }
+
+    /// Bytes in all.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+}

@@ -1,0 +1,276 @@
+//! A kernel with everything that it can reach, decoded once.
+
+use cubin::Image;
+use isa::{Inst, Isa, RegFile, Word};
+
+use crate::build::{Builder, Decode, Layout};
+use crate::driver::Driver;
+use crate::error::{Fault, MissingForm, PrepareError, Trap};
+use crate::host;
+use crate::link::Link;
+use crate::memory::{Buffer, CODE};
+use crate::op::{Op, Run};
+use crate::pool::Pool;
+use crate::regs::Pred;
+use crate::warp::Warp;
+use crate::{access, atomic, convert, cross, double, float, flow, half, int, tensor, xu};
+
+/// The tables of all rooms that execute.
+const TABLES: &[&[(&str, Builder)]] = &[
+    int::TABLE,
+    float::TABLE,
+    double::TABLE,
+    half::TABLE,
+    convert::TABLE,
+    xu::TABLE,
+    tensor::TABLE,
+    flow::TABLE,
+    cross::TABLE,
+    access::TABLE,
+    atomic::TABLE,
+];
+
+fn builder(mnemonic: &str) -> Option<Builder> {
+    TABLES
+        .iter()
+        .flat_map(|t| t.iter())
+        .find(|(name, _)| *name == mnemonic)
+        .map(|(_, b)| *b)
+}
+
+/// Code of one section within a program.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Name without `.text.`.
+    pub name: String,
+    /// Index of its first op.
+    pub start: u32,
+    /// Number of its instructions.
+    pub len: u32,
+}
+
+/// A parameter of the kernel.
+pub use cubin::Param;
+
+/// A kernel, ready to be launched.
+pub struct Program {
+    /// The kernel's name.
+    pub name: String,
+    /// The instructions of all sections, one after another, and behind them the functions that the driver brings.
+    pub ops: Vec<Op>,
+    /// What is not emulated, in order.
+    pub missing: Vec<MissingForm>,
+    /// Where each section's ops are.
+    pub sections: Vec<Section>,
+    /// The decoded instructions of all sections.
+    pub insts: Vec<Inst>,
+    /// The instruction set.
+    pub isa: &'static Isa,
+    /// Where execution begins.
+    pub entry: u32,
+    /// Parameters by ordinal.
+    pub params: Vec<Param>,
+    /// Byte offset of parameter 0 in constant bank 0, and bytes of all parameters.
+    pub param_bank: (u32, u32),
+    /// Static shared memory in bytes.
+    pub shared_size: u64,
+    /// Local memory in bytes, as far as the file says.
+    pub local_size: u64,
+    /// Whether functions are called, whose frames the file may not know.
+    pub calls: bool,
+    pub(crate) layout: Layout,
+    pub(crate) pool: Pool,
+    /// Constant banks but bank 0, relocated.
+    pub(crate) banks: Vec<(u8, Vec<u8>)>,
+    /// The program's variables, relocated.
+    pub(crate) globals: Vec<Buffer>,
+    pub(crate) driver: &'static Driver,
+}
+
+impl Program {
+    /// Prepares a kernel of a cubin. Forms that are not emulated are listed in [`Program::missing`].
+    pub fn new(image: &Image<'_>, name: &str) -> Result<Self, PrepareError> {
+        let isa = Isa::for_target(image.target())?;
+        let kernel = image
+            .code(name)
+            .filter(|c| c.is_entry)
+            .ok_or_else(|| PrepareError::NoKernel(name.to_owned()))?;
+        let other = |what: String| PrepareError::Other {
+            kernel: name.to_owned(),
+            what,
+        };
+        let driver = Driver::of(image.target()).ok_or_else(|| {
+            other(format!(
+                "what the driver gives a kernel on {} is not known",
+                image.target()
+            ))
+        })?;
+        let mut link = Link::new(image, kernel)?;
+        let codes = link.code().map_err(other)?;
+        let decoded: Vec<Vec<Inst>> = codes.iter().map(|(_, b)| isa.decode_all(b).collect()).collect();
+        let layout = layout(isa, decoded.iter().flatten());
+        let mut pool = Pool::new(layout.rows());
+        let (mut ops, mut missing, mut sections, mut insts) = (vec![], vec![], vec![], vec![]);
+        for ((code, bytes), decoded) in codes.iter().zip(decoded) {
+            let start = ops.len() as u32;
+            for (n, inst) in decoded.into_iter().enumerate() {
+                let offset = (n * Word::BYTES) as u64;
+                let at = (offset, CODE + ops.len() as u64 * 16);
+                let op = match link.unresolved(code, offset) {
+                    None => build(isa, inst, at, &mut pool, layout, driver),
+                    Some(why) => Err(why),
+                };
+                insts.push(inst);
+                ops.push(op.unwrap_or_else(|why| {
+                    missing.push(MissingForm {
+                        form: spelling(isa, inst),
+                        section: (*code).to_owned(),
+                        offset,
+                        why,
+                    });
+                    opaque(isa, inst, missing.len() as u32 - 1)
+                }));
+            }
+            sections.push(Section {
+                name: (*code).to_owned(),
+                start,
+                len: (bytes.len() / 16) as u32,
+            });
+        }
+        for function in link.external() {
+            ops.push(host::function(function));
+            ops.push(host::back(layout));
+        }
+        let calls = ops.iter().any(|o| matches!(o.run, Run::Flow(flow::Flow::Indirect(..))));
+        let bank = kernel.param_bank;
+        Ok(Self {
+            name: name.to_owned(),
+            ops,
+            missing,
+            sections,
+            insts,
+            isa,
+            entry: 0,
+            params: kernel.params.clone(),
+            param_bank: bank.map_or((driver.params, 0), |b| (b.offset.into(), b.size.into())),
+            shared_size: kernel.shared_size,
+            local_size: kernel.local_size,
+            calls,
+            layout,
+            pool,
+            banks: link.banks()?,
+            globals: link.globals(),
+            driver,
+        })
+    }
+
+    /// The section that holds an op.
+    pub fn section(&self, pc: u32) -> Option<&Section> {
+        let n = self.sections.partition_point(|s| s.start <= pc).checked_sub(1)?;
+        let s = &self.sections[n];
+        (pc - s.start < s.len).then_some(s)
+    }
+
+    /// The first op of the section that holds an op.
+    pub(crate) fn section_start(&self, pc: u32) -> u32 {
+        self.section(pc).map_or(0, |s| s.start)
+    }
+
+    /// The op at an address.
+    pub(crate) fn index_of(&self, address: u64) -> Option<u32> {
+        let at = address.checked_sub(CODE).filter(|a| a % 16 == 0)? / 16;
+        (at < self.ops.len() as u64).then_some(at as u32)
+    }
+
+    /// An instruction's text.
+    pub fn text(&self, pc: u32) -> String {
+        let (Some(section), Some(inst)) = (self.section(pc), self.insts.get(pc as usize)) else {
+            return "(a function of the driver)".to_owned();
+        };
+        let mut text = String::new();
+        let _ = self
+            .isa
+            .write_text(*inst, u64::from(pc - section.start) * 16, &mut text, None);
+        text
+    }
+
+    /// Section and byte offset of an op.
+    pub fn place(&self, pc: u32) -> (&str, u64) {
+        match self.section(pc) {
+            Some(s) => (&s.name, u64::from(pc - s.start) * 16),
+            None => ("", 0),
+        }
+    }
+
+    pub(crate) fn fault(&self, pc: u32, block: [u32; 3], w: &Warp, trap: Trap) -> Fault {
+        let (section, offset) = self.place(pc);
+        let lane = (w.active & w.alive).trailing_zeros() as usize % 32;
+        Fault {
+            kernel: self.name.clone(),
+            section: section.to_owned(),
+            offset,
+            text: self.text(pc),
+            block,
+            thread: w.tid.map(|row| row[lane]),
+            trap,
+        }
+    }
+}
+
+/// Rows for as many registers as the code names.
+fn layout<'a>(isa: &Isa, insts: impl Iterator<Item = &'a Inst>) -> Layout {
+    // The return address of a driver's function is in R20 and R21, and its results are in R4 and R5.
+    let (mut general, mut uniform) = (24, 4);
+    for access in insts.flat_map(|i| isa.accesses(*i)).filter(|a| !a.is_zero) {
+        let end = u16::from(access.reg) + u16::from(access.width.max(1));
+        match access.file {
+            RegFile::R => general = general.max(end),
+            RegFile::UR => uniform = uniform.max(end),
+            _ => {}
+        }
+    }
+    Layout { general, uniform }
+}
+
+fn build(
+    isa: &Isa,
+    inst: Inst,
+    at: (u64, u64),
+    pool: &mut Pool,
+    layout: Layout,
+    driver: &'static Driver,
+) -> Result<Op, String> {
+    let mut i = Decode::new(isa, inst, at, pool, layout, driver)?;
+    let build = builder(i.mnemonic).ok_or("no such mnemonic")?;
+    let run = build(&mut i)?;
+    Ok(guarded(isa, inst, run))
+}
+
+fn guarded(isa: &Isa, inst: Inst, run: Run) -> Op {
+    let (guard, uniform) = match isa.guard(inst) {
+        Some((RegFile::UP, number, not)) => (
+            Pred {
+                number: 8 + number,
+                not,
+            },
+            true,
+        ),
+        Some((_, number, not)) => (Pred { number, not }, false),
+        None => (Pred::TRUE, false),
+    };
+    Op { guard, uniform, run }
+}
+
+fn opaque(isa: &Isa, inst: Inst, n: u32) -> Op {
+    guarded(isa, inst, Run::Missing(n))
+}
+
+/// Mnemonic and modifiers as they are printed.
+fn spelling(isa: &Isa, inst: Inst) -> String {
+    let mut text = String::new();
+    let _ = isa.write_text(inst, 0, &mut text, None);
+    let text = text
+        .trim_start_matches(|c| c != ' ' && text.starts_with('@'))
+        .trim_start();
+    text.split(' ').next().unwrap_or(text).to_owned()
+}

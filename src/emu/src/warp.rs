@@ -1,0 +1,374 @@
+//! One warp: its registers, and which of its lanes are where.
+//!
+//! Lanes that are at the same place run together as the active group. The others are ready, or wait: at a convergence barrier, for a mask of
+//! lanes, or for the block. A group runs until it ends, waits or splits; then the next ready group does, in turn, so that lanes that spin do
+//! not keep others from what they spin on.
+
+use crate::cta::Env;
+use crate::error::Trap;
+use crate::flow::{Base, Flow};
+use crate::memory::{CODE, Flat};
+use crate::op::Run;
+use crate::program::Program;
+use crate::regs::{ALL, LANES, Mask, Pred, Regs, Row, each};
+use crate::sign::AsUnsigned;
+
+/// What a warp is doing when it gives control back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All lanes have ended.
+    Done,
+    /// Every lane that is left waits for the block.
+    Blocked,
+    /// Its slice is over.
+    Paused,
+}
+
+/// One warp.
+pub struct Warp {
+    /// Number in the block.
+    pub number: u32,
+    /// Registers.
+    pub regs: Regs,
+    /// Convergence barriers, as each lane knows them: the lanes that take part.
+    pub barriers: [Row; 16],
+    /// Local memory of the lanes, one after another.
+    pub local: Flat,
+    /// Bytes of it a lane.
+    pub local_size: usize,
+    /// Thread indices: x, y, z.
+    pub tid: [Row; 3],
+    /// What the last block barrier that reduces gave.
+    pub reduced: u32,
+    /// The lanes that run now.
+    pub active: Mask,
+    /// Where they are: an index into the program's ops.
+    pub pc: u32,
+    /// Lanes that have not ended.
+    pub alive: Mask,
+    /// Lanes that could run.
+    ready: Mask,
+    /// Where lanes that are not active go on.
+    lane_pc: [u32; LANES],
+    /// Lanes that wait at each convergence barrier.
+    waiting: [Mask; 16],
+    /// Lanes that wait for a mask of lanes, and the masks.
+    warp_waiting: Mask,
+    warp_masks: Row,
+    /// Lanes that wait for the block.
+    block_waiting: Mask,
+    /// The block barrier that each of them waits at.
+    block_barrier: [u8; LANES],
+    /// The lane before the group that runs next.
+    turn: usize,
+}
+
+impl Warp {
+    /// A warp of the lanes in `alive`, at the start of a program.
+    pub fn new(number: u32, regs: Regs, alive: Mask, tid: [Row; 3], local_size: usize, entry: u32) -> Self {
+        Self {
+            number,
+            regs,
+            barriers: [[0; LANES]; 16],
+            local: Flat::new(crate::error::Space::Local, local_size * LANES),
+            local_size,
+            tid,
+            reduced: 0,
+            active: alive,
+            pc: entry,
+            alive,
+            ready: 0,
+            lane_pc: [0; LANES],
+            waiting: [0; 16],
+            warp_waiting: 0,
+            warp_masks: [0; LANES],
+            block_waiting: 0,
+            block_barrier: [0; LANES],
+            turn: 0,
+        }
+    }
+
+    /// Runs until the warp ends, waits for the block, or has executed `slice` instructions; counts them in `env.steps`.
+    pub fn run(&mut self, program: &Program, env: &mut Env<'_>, slice: u64) -> Result<Status, Trap> {
+        let end = env.steps + slice;
+        let watched = env.watch.is_some();
+        while self.active != 0 || self.pick() {
+            let Some(op) = program.ops.get(self.pc as usize) else {
+                return Err(Trap::BadJump(CODE + u64::from(self.pc) * 16));
+            };
+            let guard = self.regs.pred(op.guard);
+            let mask = if op.uniform { guard } else { guard & self.active };
+            if watched {
+                env.observe(self, mask);
+            }
+            env.steps += 1;
+            match &op.run {
+                Run::Lanes(f) => {
+                    if mask != 0 {
+                        f(&mut self.regs, mask);
+                    }
+                    self.pc += 1;
+                }
+                Run::Outside(f) => {
+                    let next = self.pc + 1;
+                    if mask != 0 {
+                        f(self, env, mask)?;
+                    }
+                    self.pc = next;
+                    if self.block_waiting != 0 {
+                        self.park(self.block_waiting & self.active, next);
+                    }
+                }
+                Run::Flow(flow) => self.follow(*flow, mask, program)?,
+                Run::Missing(n) => {
+                    if mask != 0 {
+                        return Err(Trap::Missing(program.missing[*n as usize].to_string()));
+                    }
+                    self.pc += 1;
+                }
+            }
+            if env.steps >= end {
+                self.rotate();
+                return Ok(Status::Paused);
+            }
+        }
+        Ok(if self.alive == 0 { Status::Done } else { Status::Blocked })
+    }
+
+    /// Takes lanes out of the active group; they go on at `pc` when something makes them ready.
+    fn park(&mut self, lanes: Mask, pc: u32) {
+        each(lanes).for_each(|l| self.lane_pc[l] = pc);
+        self.active &= !lanes;
+    }
+
+    /// Makes the next ready group the active one.
+    fn pick(&mut self) -> bool {
+        if self.ready == 0 {
+            return false;
+        }
+        let behind = self.ready & !(ALL >> (31 - self.turn as u32));
+        let lane = if behind != 0 { behind } else { self.ready }.trailing_zeros() as usize;
+        self.pc = self.lane_pc[lane];
+        self.active = each(self.ready)
+            .filter(|&l| self.lane_pc[l] == self.pc)
+            .fold(0, |m, l| m | 1 << l);
+        self.ready &= !self.active;
+        self.turn = lane;
+        true
+    }
+
+    /// Lets another ready group run.
+    fn rotate(&mut self) {
+        if self.ready != 0 && self.active != 0 {
+            let (lanes, pc) = (self.active, self.pc);
+            self.park(lanes, pc);
+            self.ready |= lanes;
+            self.pick();
+        }
+    }
+
+    /// Lanes of the active group wait at a block barrier, once the instruction is over.
+    pub(crate) fn wait_for_block(&mut self, lanes: Mask, barrier: u8) {
+        self.block_waiting |= lanes;
+        each(lanes).for_each(|l| self.block_barrier[l] = barrier);
+    }
+
+    /// The lanes that wait at a block barrier.
+    pub(crate) fn waiting_at(&self, barrier: u8) -> Mask {
+        each(self.block_waiting)
+            .filter(|&l| self.block_barrier[l] == barrier)
+            .fold(0, |m, l| m | 1 << l)
+    }
+
+    /// Lanes that waited for the block may go on.
+    pub(crate) fn release_block(&mut self, lanes: Mask) {
+        self.block_waiting &= !lanes;
+        self.ready |= lanes;
+    }
+
+    /// Sends lanes of the active group to `to`; the others go on behind the instruction.
+    fn jump(&mut self, lanes: Mask, to: u32) {
+        let rest = self.active & !lanes;
+        let next = self.pc + 1;
+        if lanes == 0 {
+            self.pc = next;
+        } else if rest == 0 {
+            self.pc = to;
+            // A loop gives other groups their turn.
+            if to < next && self.ready != 0 {
+                self.rotate();
+            }
+        } else {
+            self.park(rest, next);
+            self.ready |= rest;
+            self.pc = to;
+        }
+    }
+
+    fn follow(&mut self, flow: Flow, mask: Mask, program: &Program) -> Result<(), Trap> {
+        let holds = |w: &Self, p: Pred| mask & w.regs.pred(p);
+        match flow {
+            Flow::Branch(p, to) => {
+                let to = program.section_start(self.pc) + (to / 16) as u32;
+                self.jump(holds(self, p), to);
+            }
+            Flow::IfConverged(p, who, converged, to) => {
+                let who = self.regs.int(who)[self.active.trailing_zeros() as usize];
+                let together = self.active == who & self.alive;
+                let taken = holds(self, p) != 0 && together == converged;
+                let to = program.section_start(self.pc) + (to / 16) as u32;
+                self.jump(if taken { self.active } else { 0 }, to);
+            }
+            Flow::Absolute(p, to) => {
+                let to = program.index_of(to).ok_or(Trap::BadJump(to))?;
+                self.jump(holds(self, p), to);
+            }
+            Flow::Indirect(p, target, base) => {
+                let lanes = holds(self, p);
+                let from = match base {
+                    Base::Section(at) => CODE + u64::from(program.section_start(self.pc)) * 16 + at,
+                    Base::Absolute(n) => n.unsigned(),
+                    Base::Next(n) => (CODE + u64::from(self.pc + 1) * 16).wrapping_add_signed(n),
+                };
+                let target = self.regs.wide(target).map(|t| t.wrapping_add(from));
+                self.scatter(lanes, &target, program)?;
+            }
+            Flow::Exit(p) => {
+                let lanes = holds(self, p);
+                self.alive &= !lanes;
+                self.active &= !lanes;
+                self.pc += 1;
+                if lanes != 0 {
+                    self.wake();
+                }
+            }
+            Flow::Gather(p, b) => {
+                let lanes = holds(self, p);
+                each(lanes).for_each(|l| self.barriers[usize::from(b)][l] = lanes);
+                self.pc += 1;
+            }
+            Flow::Wait(p, b) => {
+                let lanes = holds(self, p);
+                let next = self.pc + 1;
+                self.pc = next;
+                if lanes == 0 {
+                    return Ok(());
+                }
+                // The whole group is the whole barrier: nobody waits.
+                let members = self.barriers[usize::from(b)][lanes.trailing_zeros() as usize];
+                if members & self.alive & !lanes == 0 {
+                    return Ok(());
+                }
+                self.park(lanes, next);
+                self.waiting[usize::from(b)] |= lanes;
+                self.wake();
+            }
+            Flow::Leave(p, b) => {
+                let lanes = holds(self, p);
+                let row = &mut self.barriers[usize::from(b)];
+                let members = each(lanes).fold(0, |m, l| m | row[l]);
+                each(members).for_each(|l| row[l] &= !lanes);
+                self.pc += 1;
+                if lanes != 0 {
+                    self.wake();
+                }
+            }
+            Flow::WarpWait(p, who) => {
+                let lanes = holds(self, p);
+                let next = self.pc + 1;
+                self.pc = next;
+                let who = self.regs.int(who);
+                if each(lanes).all(|l| who[l] & self.alive & !lanes == 0) {
+                    return Ok(());
+                }
+                self.park(lanes, next);
+                self.warp_waiting |= lanes;
+                each(lanes).for_each(|l| self.warp_masks[l] = who[l]);
+                self.wake();
+            }
+            Flow::Yield => {
+                self.pc += 1;
+                self.rotate();
+            }
+            Flow::Trap => {
+                if mask != 0 {
+                    return Err(Trap::Trapped);
+                }
+                self.pc += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends each lane to an address of its own.
+    fn scatter(&mut self, mut lanes: Mask, target: &[u64; LANES], program: &Program) -> Result<(), Trap> {
+        let next = self.pc + 1;
+        let rest = self.active & !lanes;
+        self.park(rest, next);
+        self.ready |= rest;
+        while lanes != 0 {
+            let to = target[lanes.trailing_zeros() as usize];
+            let group = each(lanes).filter(|&l| target[l] == to).fold(0, |m, l| m | 1 << l);
+            let to = program.index_of(to).ok_or(Trap::BadJump(to))?;
+            lanes &= !group;
+            if lanes == 0 {
+                self.pc = to;
+            } else {
+                self.park(group, to);
+                self.ready |= group;
+            }
+        }
+        if self.active == 0 {
+            self.pick();
+        }
+        Ok(())
+    }
+
+    /// Looks for lanes whose wait is over.
+    fn wake(&mut self) {
+        for b in 0..self.waiting.len() {
+            let mut left = self.waiting[b];
+            while left != 0 {
+                let lane = left.trailing_zeros() as usize;
+                // Lanes that know the same members wait for each other.
+                let members = self.barriers[b][lane];
+                let group = each(left)
+                    .filter(|&l| self.barriers[b][l] == members)
+                    .fold(0, |m, l| m | 1 << l);
+                left &= !group;
+                if members & self.alive & !self.waiting[b] == 0 {
+                    self.waiting[b] &= !group;
+                    self.ready |= group;
+                }
+            }
+        }
+        let mut left = self.warp_waiting;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            let members = self.warp_masks[lane];
+            let group = each(left)
+                .filter(|&l| self.warp_masks[l] == members)
+                .fold(0, |m, l| m | 1 << l);
+            left &= !group;
+            if members & self.alive & !self.warp_waiting == 0 {
+                self.warp_waiting &= !group;
+                self.ready |= group;
+            }
+        }
+    }
+
+    /// In words, what the lanes that are left wait for.
+    pub fn waits(&self) -> String {
+        let mut parts = Vec::new();
+        for (b, lanes) in self.waiting.iter().enumerate().filter(|(_, l)| **l != 0) {
+            parts.push(format!("lanes {lanes:#010x} at B{b}"));
+        }
+        if self.warp_waiting != 0 {
+            parts.push(format!("lanes {:#010x} at WARPSYNC", self.warp_waiting));
+        }
+        if self.block_waiting != 0 {
+            parts.push(format!("lanes {:#010x} at BAR", self.block_waiting));
+        }
+        format!("warp {}: {}", self.number, parts.join(", "))
+    }
+}

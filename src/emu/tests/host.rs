@@ -1,0 +1,198 @@
+//! Every small kernel of tests/kernels/emu computes on the emulator what the same source computes when a C++ compiler makes it for this
+//! machine. That compiler and its library share nothing with the emulator.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use emu::{Launch, Memory, Program};
+
+/// Elements of each input.
+const N: usize = 2048;
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/emu")
+}
+
+/// Compiles a source for this machine; the program that runs one kernel.
+fn reference(name: &str) -> PathBuf {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reference_{name}"));
+    let source = sources().join(format!("{name}.cu"));
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    // No contraction: a fused multiply-add is one only where the source says so. The rounding direction changes at run time.
+    let flags = [
+        "-x",
+        "c++",
+        "-std=c++17",
+        "-O2",
+        "-ffp-contract=off",
+        "-frounding-math",
+        "-o",
+    ];
+    let run = Command::new(&compiler).args(flags).arg(&out).arg(&source).output();
+    let run = run.unwrap_or_else(|e| panic!("{compiler} does not start ({e}); install a C++ compiler or set CXX"));
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    out
+}
+
+/// Numbers of all sizes and kinds: small ones, near powers of two, floats near each other, special values.
+fn numbers(seed: u64, n: usize) -> Vec<u32> {
+    const SPECIAL: [u32; 24] = [
+        0,
+        1,
+        2,
+        0x7fff_ffff,
+        0x8000_0000,
+        0x8000_0001,
+        !0,
+        !1,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x4000_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0xffc0_0001,
+        0x7f80_0001,
+        0x0080_0000,
+        0x007f_ffff,
+        0x0000_ffff,
+        0x7f7f_ffff,
+        0x3f00_0000,
+        0x4b00_0001,
+        0x4f00_0000,
+        0x5f80_0000,
+    ];
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    };
+    let mut one = || {
+        let r = next();
+        let bits = (r >> 8) as u32;
+        match r % 8 {
+            0 => SPECIAL[bits as usize % SPECIAL.len()],
+            1 => bits & 0xff,
+            2 => (1 << (bits & 31)) + (bits >> 5 & 3),
+            // Floats with an exponent near that of one.
+            3 | 4 => bits & 0x807f_ffff | (120 + (bits >> 23 & 15)) << 23,
+            // Subnormal and tiny floats.
+            5 => bits & 0x81ff_ffff,
+            _ => bits,
+        }
+    };
+    (0..n).map(|_| one()).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes
+        .chunks_exact(4)
+        .map(|b| u32::from_le_bytes(b.try_into().unwrap()))
+        .collect()
+}
+
+fn run_reference(program: &Path, kernel: &str, input: &[u8], words_out: usize, n: usize) -> Vec<u32> {
+    let mut child = Command::new(program)
+        .args([kernel, &words_out.to_string(), &n.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the reference starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let out = child.wait_with_output().expect("the reference ends");
+    writer.join().expect("no panic").expect("the reference reads its input");
+    assert!(out.status.success(), "{kernel}: the reference fails: {}", out.status);
+    words(&out.stdout)
+}
+
+/// Whether two results are the same: NaNs in floats are, whatever their bits, because processors differ in them.
+fn same(kernel: &str, got: &[u32], want: &[u32], at: usize) -> bool {
+    let nan = |x: u32| f32::from_bits(x).is_nan();
+    let wide_nan = |v: &[u32]| f64::from_bits(u64::from(v[at | 1]) << 32 | u64::from(v[at & !1])).is_nan();
+    let half_nan = |x: u32, by: u32| x >> by & 0x7fff > 0x7c00;
+    match kernel.split('_').next() {
+        _ if got[at] == want[at] => true,
+        Some("f32") => nan(got[at]) && nan(want[at]),
+        Some("f64") => wide_nan(got) && wide_nan(want),
+        Some("f16") => [0, 16].iter().all(|&by| {
+            let part = |x: u32| x >> by & 0xffff;
+            part(got[at]) == part(want[at]) || half_nan(got[at], by) && half_nan(want[at], by)
+        }),
+        _ => false,
+    }
+}
+
+/// Compares all kernels of one source.
+fn compare(name: &str, at_least: usize) {
+    let reference = reference(name);
+    let file = sources().join(format!("sm_87/{name}.cubin"));
+    let cubin = std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let image = cubin::Image::parse(&cubin).expect("a cubin");
+    let inputs: Vec<Vec<u8>> = (1..=3).map(|seed| bytes(&numbers(seed, N))).collect();
+    let words_out = 2 * N;
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for code in image.codes().iter().filter(|c| c.is_entry) {
+        let program = Program::new(&image, code.name).expect("a program");
+        let mut memory = Memory::new();
+        let mut params = memory.place("o", vec![0xcd; 4 * words_out], 0).to_le_bytes().to_vec();
+        for (name, input) in ["a", "b", "c"].iter().zip(&inputs) {
+            params.extend(memory.place(name, input.clone(), 0).to_le_bytes());
+        }
+        params.extend((N as i32).to_le_bytes());
+        let launch = Launch {
+            grid: [(N as u32).div_ceil(96), 1, 1],
+            block: [96, 1, 1],
+            params,
+            ..Launch::default()
+        };
+        emu::launch(&program, &launch, &mut memory, None).unwrap_or_else(|e| panic!("{e}"));
+        let got = words(&memory.buffers().iter().find(|b| b.name == "o").expect("placed").data);
+        let want = run_reference(&reference, code.name, &inputs.concat(), words_out, N);
+        let bad = (0..words_out).find(|&at| !same(code.name, &got, &want, at));
+        if let Some(at) = bad {
+            let count = (0..words_out).filter(|&at| !same(code.name, &got, &want, at)).count();
+            let element = if want[N..].iter().any(|&w| w != 0xcdcd_cdcd) {
+                at / 2
+            } else {
+                at
+            };
+            let input = |k: usize| words(&inputs[k])[element % N];
+            wrong.push(format!(
+                "{}: {count} words differ; word {at} is {:#010x}, the reference says {:#010x} (a {:#010x}, b {:#010x}, c {:#010x})",
+                code.name, got[at], want[at], input(0), input(1), input(2)
+            ));
+        }
+        compared += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(compared >= at_least, "only {compared} kernels in {}", file.display());
+}
+
+#[test]
+fn integers() {
+    compare("int", 60);
+}
+
+#[test]
+fn single_precision() {
+    compare("float", 38);
+}
+
+#[test]
+fn double_precision() {
+    compare("double", 23);
+}
+
+#[test]
+fn conversions() {
+    compare("convert", 31);
+}
