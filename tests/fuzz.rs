@@ -68,6 +68,24 @@ fn lifted() -> String {
     ir::print_module(&kernels)
 }
 
+/// A listing of a small cubin, as `disasm --asm` prints it but for labels.
+fn listed() -> String {
+    let bytes = bundled("sm_87/jump_table.cubin");
+    let image = cubin::Image::parse(&bytes).expect("a cubin of ours");
+    let isa = isa::Isa::for_target(image.target()).expect("the tables of sm_87 are embedded");
+    let mut text = String::new();
+    for code in image.codes() {
+        text.push_str(&format!(".text.{}:\n", code.name));
+        for (n, inst) in isa.decode_all(code.bytes).enumerate() {
+            text.push_str(&format!("[{}] ", isa::Control::of(inst.word)));
+            isa.write_text(inst, n as u64 * 16, &mut text, None)
+                .expect("strings take any text");
+            text.push_str(" <2.UR0=UR4> ;\n");
+        }
+    }
+    text
+}
+
 /// `text` with lines dropped, doubled or moved, and characters replaced by such as mean something in it.
 fn damaged_text(text: &str) -> impl Strategy<Value = Vec<u8>> {
     let lines: Vec<String> = text.lines().map(String::from).collect();
@@ -120,6 +138,11 @@ proptest! {
     fn decode_does_not_panic(words in vec(prop_oneof![1 => any::<u128>(), 9 => near_a_form()], 1..32)) {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         targets::decode(&bytes);
+    }
+
+    #[test]
+    fn asm_text_does_not_panic(data in prop_oneof![1 => noise(), 9 => damaged_text(&listed())]) {
+        targets::asm_text(&data);
     }
 
     #[test]

@@ -105,6 +105,37 @@ pub fn decode(data: &[u8]) {
     }
 }
 
+/// Assembles a listing; what is accepted reads as a listing of the same words.
+pub fn asm_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let isa = Isa::for_target(Target::Sm87).expect("the tables of sm_87 are embedded");
+    let mut assembler = isa::asm::Assembler::new(isa);
+    let default = "B------:R-:W-:-:S01".parse().ok();
+    let sections = match assembler.listing(text, default) {
+        Ok(sections) => sections,
+        Err(errors) => return assert!(errors.iter().all(|e| e.line >= 1 && !e.to_string().is_empty())),
+    };
+    for section in &sections {
+        for (n, word) in section.words.iter().enumerate() {
+            let (inst, pc) = (isa.decode(*word), n as u64 * 16);
+            let mut line = String::new();
+            isa.write_text(inst, pc, &mut line, None)
+                .expect("a string takes everything");
+            let notes = assembler
+                .notes_for(inst, pc)
+                .expect("a word from a text can be written down");
+            let statement = isa::asm::Statement {
+                text: &line,
+                pc,
+                notes: &notes.0,
+                places: None,
+            };
+            let again = assembler.assemble(&statement, isa::Control::of(*word));
+            assert_eq!(again, Ok(inst), "{line} <{notes}>");
+        }
+    }
+}
+
 /// Reads a module; what is accepted prints to a text that reads as the same, and lowers or says why not.
 pub fn mlir_text_parse(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

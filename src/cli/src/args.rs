@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
-use isa::Target;
+use isa::{Control, Target};
 
 /// Exit codes, in `--help` of the program.
 const EXIT_CODES: &str = "\
@@ -44,8 +44,34 @@ patch -> compare the files. Exit code 1 when a word or the file differs.")]
     #[command(after_help = "\
 Examples:
   sass2mlir disasm K.cubin
-  sass2mlir disasm K.cubin --kernel '*mul_mat*' --hex --control")]
+  sass2mlir disasm K.cubin --kernel '*mul_mat*' --hex --control
+  sass2mlir disasm K.code --arch sm_87                   raw code, without a file around it
+  sass2mlir disasm K.cubin --asm > K.sass                what `sass2mlir asm` takes
+
+--control and --asm show what the text alone does not say: the scheduling column, and notes such as <2.UR0=UR4> for
+operands that nvdisasm never prints. The column is the one that SASS assemblers write: scoreboards waited for, read
+barrier, write barrier, Y where bit 109 is clear, stall.")]
     Disasm(Disasm),
+
+    /// Assemble nvdisasm-style text with a scheduling column into machine code
+    #[command(after_help = "\
+Examples:
+  sass2mlir disasm K.cubin --asm > K.sass; edit K.sass
+  sass2mlir asm K.sass --into K.cubin -o OUT.cubin       replace the code of the kernels that the text names
+  sass2mlir asm K.sass -o K.code                         the code alone
+  echo '[B------:R-:W-:-:S04] FADD R0, R1, R2 ;' | sass2mlir asm - --arch sm_87
+
+A line:  [B--2---:R0:W-:-:S04] /*0010*/ @!P0 LDG.E R0, [R2.64] <2.UR0=UR4> ;
+The column may also stand in a comment after the instruction; address and other comments may be missing. Labels,
+`.section .text.NAME` and `.target sm_87` are understood, other directives passed over.
+
+The word is exact or the line is refused, with what is missing:
+  - operands that nvdisasm leaves out (PT) may be written out, which settles where a carry goes
+  - operands that it never prints, and NaNs, need a note: <2.UR0=UR4>, <2.F0=0x7fffffff>, or any bits: <90:87=0xf>
+  - bits that mean nothing are filled as compilers do (opcodes/README.md); where that is not known, <filler> takes the
+    tables' choice
+Every word is decoded and printed again, and must give back the text.")]
+    Asm(Asm),
 
     /// Lift kernels to SSA and print them as MLIR text
     #[command(after_help = "\
@@ -146,9 +172,41 @@ pub struct Disasm {
     #[arg(long)]
     pub hex: bool,
 
-    /// Show stall counts, barriers, wait masks and operand-cache flags
+    /// Show the scheduling column, and notes where the text does not say all
     #[arg(long)]
     pub control: bool,
+
+    /// Print what `sass2mlir asm` turns back into the same bytes; relocated operands are the numbers that the file holds
+    #[arg(long, conflicts_with_all = ["hex", "control", "json"])]
+    pub asm: bool,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `asm`
+#[derive(Debug, Args)]
+pub struct Asm {
+    /// The listing; `-` for standard input
+    #[arg(value_name = "LISTING", value_hint = ValueHint::FilePath)]
+    pub text: PathBuf,
+
+    /// The target; not needed where the listing has `.target`, or --into tells it
+    #[arg(long, value_name = "SM")]
+    pub arch: Option<Target>,
+
+    /// A file whose kernels of the same names get the code
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "output")]
+    pub into: Option<PathBuf>,
+
+    /// Where to write the file, or without --into the raw code; default: the words in hexadecimal on standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// The scheduling column of instructions that have none, such as B------:R-:W-:-:S15
+    #[arg(long, value_name = "COLUMN")]
+    pub schedule: Option<Control>,
 
     /// Report as JSON
     #[arg(long)]

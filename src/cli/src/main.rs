@@ -52,6 +52,7 @@ fn main() -> ExitCode {
 fn run(command: &Command, out: &mut dyn Write) -> Result<Finding> {
     match command {
         Command::Roundtrip(a) => commands::roundtrip::run(a, out),
+        Command::Asm(a) => commands::asm::run(a, out),
         Command::Disasm(a) => commands::disasm::run(a, out),
         Command::Lift(a) => commands::lift::run(a, out),
         Command::Lower(a) => commands::lower::run(a, out),

@@ -77,7 +77,7 @@ pub fn check_fillers(family: &Family, fillers: &[FillerRow], dir: &Path) -> Vec<
             report.add::<FillerRow>(
                 i,
                 format!(
-                    "no form {}, or a second row for it: run `probe fillers` again",
+                    "no form {}, or a second row for it: delete the file, build, and run `probe fillers` again",
                     row.form
                 ),
             );

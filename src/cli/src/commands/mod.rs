@@ -1,6 +1,7 @@
 //! One command a file.
 
 pub mod apply;
+pub mod asm;
 pub mod disasm;
 pub mod info;
 pub mod lift;

@@ -43,7 +43,7 @@ struct Open<'t> {
 }
 
 impl Assembler<'_> {
-    /// Assembles a listing as `nvdisasm -c` or `sass2mlir disasm --control` write it: `.section .text.NAME` or `.text.NAME:` begins a
+    /// Assembles a listing as `nvdisasm -c` or `sass2mlir disasm --asm` write it: `.section .text.NAME` or `.text.NAME:` begins a
     /// section, `NAME:` is a label, other directives are passed over. An instruction without a scheduling column gets `default`; it is
     /// an error if there is none. Every line that is wrong is reported.
     pub fn listing(&mut self, text: &str, default: Option<Control>) -> Result<Vec<Section>, Vec<LineError>> {

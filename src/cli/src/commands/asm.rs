@@ -1,0 +1,230 @@
+//! `asm`: nvdisasm-style text to machine code.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use cubin::Patch;
+use isa::asm::{Assembler, LineError, Section};
+use isa::{Isa, Target, Word};
+use serde::Serialize;
+
+use crate::Finding;
+use crate::args;
+use crate::output;
+
+#[derive(Default, Serialize)]
+struct Report {
+    target: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kernels: Vec<Assembled>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Refused>,
+}
+
+#[derive(Serialize)]
+struct Assembled {
+    name: String,
+    words: Vec<String>,
+    /// Instructions that differ from the file that they were put into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    line: usize,
+    message: String,
+}
+
+/// Runs the command.
+pub fn run(a: &args::Asm, out: &mut dyn Write) -> Result<Finding> {
+    let name = a.text.display().to_string();
+    let text = read(&a.text)?;
+    if let (Some(output), Some(into)) = (&a.output, &a.into) {
+        output::refuse_overwrite(output, &[into, &a.text])?;
+    }
+    let target = target(a, &text)?;
+    let mut assembler = Assembler::new(Isa::for_target(target)?);
+    let sections = match assembler.listing(&text, a.schedule) {
+        Ok(sections) => sections,
+        Err(errors) => return refuse(a, target, &name, &errors, out),
+    };
+    if sections.is_empty() {
+        bail!("{name}: no instruction in it");
+    }
+    match (&a.into, &a.output) {
+        (Some(into), Some(output)) => put_into(a, into, output, target, &sections, out),
+        (None, Some(output)) => {
+            let [section] = &sections[..] else {
+                bail!(
+                    "{name}: has {} sections, and a raw code file holds one; give --into",
+                    sections.len()
+                );
+            };
+            output::write_atomically(output, &bytes(&section.words), None)?;
+            report(a, target, &sections, None, out)
+        }
+        _ => report(a, target, &sections, None, out),
+    }
+}
+
+fn read(path: &Path) -> Result<String> {
+    if path != Path::new("-") {
+        return output::read_text(path);
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("standard input: cannot read")?;
+    Ok(text)
+}
+
+fn bytes(words: &[Word]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+/// From `--arch`, or `.target` in the text, or the file that the code goes into.
+fn target(a: &args::Asm, text: &str) -> Result<Target> {
+    let named = text
+        .lines()
+        .find_map(|l| l.trim().strip_prefix(".target"))
+        .map(|t| t.trim().parse::<Target>());
+    if let Some(target) = a.arch {
+        match named {
+            Some(Ok(named)) if named != target => {
+                bail!("{}: is for {named}, not for --arch {target}", a.text.display())
+            }
+            _ => return Ok(target),
+        }
+    }
+    if let Some(target) = named {
+        return target.with_context(|| a.text.display().to_string());
+    }
+    let Some(into) = &a.into else {
+        bail!("{}: names no `.target`; give one with --arch", a.text.display());
+    };
+    let name = into.display().to_string();
+    let bytes = output::read(into)?;
+    let opened = engine::Opened::new(&bytes).with_context(|| name.clone())?;
+    let images = opened.images(None).with_context(|| name.clone())?;
+    let mut targets: Vec<Target> = images.list.iter().map(|i| i.image.target()).collect();
+    targets.dedup();
+    match targets[..] {
+        [target] => Ok(target),
+        _ => Err(anyhow!("{name}: holds code for several targets; say which with --arch")),
+    }
+}
+
+fn refuse(a: &args::Asm, target: Target, name: &str, errors: &[LineError], out: &mut dyn Write) -> Result<Finding> {
+    const SHOWN: usize = 20;
+    if a.json {
+        let errors = errors.iter().map(|e| Refused {
+            line: e.line,
+            message: format!("{}{}", e.text, e.error),
+        });
+        let report = Report {
+            target: target.to_string(),
+            errors: errors.collect(),
+            ..Report::default()
+        };
+        output::json(out, &report)?;
+    }
+    let mut lines: Vec<String> = errors.iter().take(SHOWN).map(|e| format!("{name}:{e}")).collect();
+    if errors.len() > SHOWN {
+        lines.push(format!("{name}: and {} more lines", errors.len() - SHOWN));
+    }
+    bail!("{}", lines.join("\n"));
+}
+
+/// Replaces the code of the kernels that the text names.
+fn put_into(
+    a: &args::Asm,
+    into: &Path,
+    output: &Path,
+    target: Target,
+    sections: &[Section],
+    out: &mut dyn Write,
+) -> Result<Finding> {
+    let name = into.display().to_string();
+    let file = output::read(into)?;
+    let opened = engine::Opened::new(&file).with_context(|| name.clone())?;
+    let images = opened.images(Some(target)).with_context(|| name.clone())?;
+    let mut changed: Vec<Option<usize>> = vec![None; sections.len()];
+    let mut replaced = Vec::new();
+    for open in &images.list {
+        let mut patch = Patch::new(&open.image);
+        for code in open.image.codes() {
+            let Some(n) = sections.iter().position(|s| s.name == code.name) else {
+                continue;
+            };
+            let new = bytes(&sections[n].words);
+            patch
+                .replace_code(code, &new)
+                .with_context(|| format!("{name}: {}", code.name))?;
+            let differ = new
+                .chunks(Word::BYTES)
+                .zip(code.bytes.chunks(Word::BYTES))
+                .filter(|(a, b)| a != b);
+            *changed[n].get_or_insert(0) += differ.count();
+        }
+        replaced.push((open.index, patch.finish()));
+    }
+    if let Some(n) = changed.iter().position(Option::is_none) {
+        bail!(
+            "{name}: has no code `{}` for {target}, which {} replaces; `sass2mlir info {name}` lists the kernels",
+            sections[n].name,
+            a.text.display()
+        );
+    }
+    output::write_atomically(output, &opened.rebuild(&replaced)?, Some(into))?;
+    report(a, target, sections, Some(&changed), out)
+}
+
+fn report(
+    a: &args::Asm,
+    target: Target,
+    sections: &[Section],
+    changed: Option<&[Option<usize>]>,
+    out: &mut dyn Write,
+) -> Result<Finding> {
+    if a.json {
+        let kernels = sections.iter().enumerate().map(|(n, s)| Assembled {
+            name: s.name.clone(),
+            words: s.words.iter().map(|w| format!("0x{w:032x}")).collect(),
+            changed: changed.and_then(|c| c[n]),
+        });
+        let report = Report {
+            target: target.to_string(),
+            kernels: kernels.collect(),
+            ..Report::default()
+        };
+        output::json(out, &report)?;
+        return Ok(Finding::Good);
+    }
+    for (n, section) in sections.iter().enumerate() {
+        let count = section.words.len();
+        match changed.and_then(|c| c[n]) {
+            Some(0) => writeln!(
+                out,
+                "asm: {target} {} - {count} instructions, no bytes changed",
+                section.name
+            )?,
+            Some(changed) => writeln!(
+                out,
+                "asm: {target} {} - {count} instructions, {changed} changed",
+                section.name
+            )?,
+            None if a.output.is_some() => writeln!(out, "asm: {target} {} - {count} instructions", section.name)?,
+            None => {
+                if !section.name.is_empty() {
+                    writeln!(out, ".text.{}:", section.name)?;
+                }
+                for (n, word) in section.words.iter().enumerate() {
+                    writeln!(out, "/*{:04x}*/ 0x{word:032x}", n * Word::BYTES)?;
+                }
+            }
+        }
+    }
+    Ok(Finding::Good)
+}

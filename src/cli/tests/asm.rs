@@ -1,0 +1,174 @@
+//! `asm` and `disasm --asm` as a user runs them.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+fn run(args: &[&str]) -> Output {
+    program().args(args).output().expect("the program starts")
+}
+
+fn ok(args: &[&str]) -> String {
+    let r = run(args);
+    assert_eq!(
+        r.status.code(),
+        Some(0),
+        "{args:?}\n{}{}",
+        text(&r.stdout),
+        text(&r.stderr)
+    );
+    text(&r.stdout)
+}
+
+fn bad(args: &[&str]) -> String {
+    let r = run(args);
+    assert_eq!(
+        r.status.code(),
+        Some(2),
+        "{args:?}\n{}{}",
+        text(&r.stdout),
+        text(&r.stderr)
+    );
+    text(&r.stderr)
+}
+
+/// Runs `asm -` over a text.
+fn assemble(args: &[&str], input: &str) -> Output {
+    let mut command = program();
+    command.args(["asm", "-"]).args(args);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(input.as_bytes())
+        .expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+fn own(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/kernels/sm_87")
+        .join(name)
+}
+
+fn s(p: &Path) -> &str {
+    p.to_str().expect("UTF-8 path")
+}
+
+#[test]
+fn disasm_and_asm_give_back_the_file() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
+    for name in [
+        "own_features.cubin",
+        "own_mul_mat.cubin",
+        "relocatable.cubin",
+        "jump_table.cubin",
+    ] {
+        let file = own(name);
+        fs::write(&listing, ok(&["disasm", s(&file), "--asm"])).expect("a writable folder");
+        let out = ok(&["asm", s(&listing), "--into", s(&file), "-o", s(&back)]);
+        assert!(out.lines().all(|l| l.ends_with(", no bytes changed")), "{out}");
+        assert!(
+            fs::read(&file).expect("a file") == fs::read(&back).expect("a file"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn an_edited_line_changes_its_word() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
+    let file = own("own_mul_mat.cubin");
+    let source = ok(&["disasm", s(&file), "--asm"]);
+    let ffma = source
+        .lines()
+        .find(|l| l.contains(" FFMA.FTZ "))
+        .expect("the kernel multiplies");
+    let edited = source.replacen(ffma, &ffma.replace("FFMA.FTZ", "FFMA"), 1);
+    fs::write(&listing, edited).expect("a writable folder");
+    let out = ok(&["asm", s(&listing), "--into", s(&file), "-o", s(&back)]);
+    assert_eq!(out.lines().filter(|l| l.ends_with(", 1 changed")).count(), 1, "{out}");
+    let before = ok(&["disasm", s(&file)]);
+    let after = ok(&["disasm", s(&back)]);
+    let changed: Vec<_> = before.lines().zip(after.lines()).filter(|(a, b)| a != b).collect();
+    assert!(
+        matches!(changed[..], [(a, b)] if a.replace(".FTZ", "") == b),
+        "{changed:?}"
+    );
+}
+
+#[test]
+fn words_code_and_json() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let code = dir.path().join("k.code");
+    let line = "[B------:R-:W-:-:S04] FADD R0, R1, R2 ;\n";
+    let words = assemble(&["--arch", "sm_87"], line);
+    assert_eq!(
+        text(&words.stdout),
+        "/*0000*/ 0x000fe80000000000000000020100".to_owned() + "7221\n"
+    );
+    let json = assemble(&["--arch", "sm_87", "--json"], line);
+    assert!(text(&json.stdout).contains("\"0x000fe800000000000000000201007221\""));
+    let raw = assemble(&["-o", s(&code)], &format!(".target sm_87\n{line}"));
+    assert!(raw.status.success());
+    assert_eq!(fs::read(&code).expect("it wrote the code").len(), 16);
+    let listing = ok(&["disasm", s(&code), "--arch", "sm_87", "--control"]);
+    assert!(
+        listing.contains("/*0000*/                   FADD R0, R1, R2 ;"),
+        "{listing}"
+    );
+    assert!(listing.contains("/* B------:R-:W-:-:S04 */"), "{listing}");
+    assert!(bad(&["disasm", s(&code)]).contains("--arch"));
+}
+
+#[test]
+fn what_is_refused_names_the_line_and_the_cure() {
+    let refused = |args: &[&str], input: &str, words: &[&str]| {
+        let out = assemble(args, input);
+        assert_eq!(out.status.code(), Some(2), "{input}: {}", text(&out.stdout));
+        let error = text(&out.stderr);
+        for w in words {
+            assert!(error.contains(w), "{input}: no {w:?} in {error}");
+        }
+    };
+    let arch = ["--arch", "sm_87"];
+    refused(&arch, "EXIT ;\n", &["-:1: EXIT: no scheduling column"]);
+    refused(
+        &arch,
+        "\n[B------:R-:W0:-:S01] LDG.E R0, [R2.64] ;\n",
+        &["-:2: LDG.E", "<2.UR0=UR4>"],
+    );
+    refused(&arch, "// nothing\n", &["no instruction"]);
+    refused(
+        &arch,
+        ".target sm_90\nEXIT ;\n",
+        &["is for sm_90, not for --arch sm_87"],
+    );
+    refused(&[], "EXIT ;\n", &["--arch"]);
+    refused(
+        &["--arch", "sm_87", "--schedule", "S1"],
+        "EXIT ;\n",
+        &["no scheduling column like"],
+    );
+    let json = assemble(&["--arch", "sm_87", "--json"], "FOO ;\n");
+    assert!(text(&json.stdout).contains("\"line\": 1"), "{}", text(&json.stdout));
+    let default = assemble(&["--arch", "sm_87", "--schedule", "B------:R-:W-:Y:S15"], "EXIT ;\n");
+    assert!(default.status.success());
+}
