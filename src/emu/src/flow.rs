@@ -161,6 +161,8 @@ fn warpsync(i: &mut Decode<'_>) -> Built {
     if i.has("COLLECTIVE") {
         return Err("WARPSYNC.COLLECTIVE".to_owned());
     }
+    // Nothing comes between a group and the branch behind it here anyway.
+    i.ignore(&["EXCLUSIVE"]);
     let p = i.psrc_or_true()?;
     let mask = match i.left() {
         0 => i.number(!0),

@@ -2,7 +2,7 @@
 //!
 //! Lanes that are at the same place run together as the active group. The others are ready, or wait: at a convergence barrier, for a mask of
 //! lanes, or for the block. A group runs until it ends, waits or splits; then the next ready group does, in turn, so that lanes that spin do
-//! not keep others from what they spin on.
+//! not keep others from what they spin on. Between branches a group is never interrupted, because uniform registers are one per warp.
 
 use crate::cta::Env;
 use crate::error::Trap;
@@ -128,7 +128,6 @@ impl Warp {
                 }
             }
             if env.steps >= end {
-                self.rotate();
                 return Ok(Status::Paused);
             }
         }

@@ -196,3 +196,28 @@ fn double_precision() {
 fn conversions() {
     compare("convert", 31);
 }
+
+#[test]
+fn half_precision() {
+    compare("half", 31);
+}
+
+#[test]
+fn control_flow() {
+    compare("flow", 16);
+}
+
+#[test]
+fn memory() {
+    compare("memory", 22);
+}
+
+#[test]
+fn warps() {
+    compare("warp", 26);
+}
+
+#[test]
+fn tensors() {
+    compare("tensor", 9);
+}

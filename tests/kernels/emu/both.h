@@ -21,7 +21,7 @@ typedef long long i64;
         int i = blockIdx.x * blockDim.x + threadIdx.x;                                                     \
         if (i < n) __VA_ARGS__                                                                             \
     }
-#define WHOLE(name, device, host) \
+#define WHOLE(name, device, ...) \
     extern "C" __global__ void name(u32 *o, const u32 *a, const u32 *b, const u32 *c, int n) device
 #else
 #include <stdio.h>
@@ -45,10 +45,10 @@ Entry *Entry::first = nullptr;
     static Entry name##_entry(#name, [](u32 *o, const u32 *a, const u32 *b, const u32 *c, int n) {                          \
         for (int i = 0; i < n; i++) name##_one(i, o, a, b, c, n);                                                           \
     });
-#define WHOLE(name, device, host)                                                                                           \
+#define WHOLE(name, device, ...)                                                                                            \
     static void name##_all(u32 *o, const u32 *a, const u32 *b, const u32 *c, int n) {                                       \
         (void)n, (void)a, (void)b, (void)c;                                                                                 \
-        host                                                                                                                \
+        __VA_ARGS__                                                                                                                \
     }                                                                                                                       \
     static Entry name##_entry(#name, name##_all);
 
