@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use isa::{Control, Target};
 
+use crate::kernel_args::Dim;
+
 /// Exit codes, in `--help` of the program.
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -111,6 +113,21 @@ pass.toml:
 
 Kernels that no entry names stay byte-identical. A kernel that fails a check is left byte-identical, with the reason.")]
     Apply(Apply),
+
+    /// Run a kernel on the emulator: no GPU needed
+    #[command(after_help = format!("\
+Examples:
+  sass2mlir run K.cubin --kernel saxpy --grid 4 --block 256 --arg i32=1000 --arg f32=2 --arg x:f32[1000]=iota --arg y:f32[1000]=1
+  sass2mlir run K.cubin --kernel saxpy ... --dump y=y.npy
+  sass2mlir run K.cubin --kernel saxpy ... --check      reads of what nobody wrote, races in shared memory
+  sass2mlir run libfoo.so --survey                      which kernels could run, and what keeps the others from it
+
+What is not emulated is refused before anything runs, with its place. Every access is checked for bounds and alignment.
+Blocks run one after another, so that equal launches give equal memory. Exit code 1 when --check finds something.
+
+--arg takes, for each parameter in order:
+{}", crate::kernel_args::SYNTAX))]
+    Run(Run),
 
     /// List the passes that a configuration can name, with their options
     #[command(after_help = "\
@@ -259,6 +276,54 @@ pub struct Info {
     /// List the .nv.info attributes too
     #[arg(long)]
     pub attributes: bool,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The file and its kernel
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Blocks: X, X,Y or X,Y,Z
+    #[arg(long, value_name = "X,Y,Z", default_value = "1")]
+    pub grid: Dim,
+
+    /// Threads of a block: X, X,Y or X,Y,Z
+    #[arg(long, value_name = "X,Y,Z", default_value = "32")]
+    pub block: Dim,
+
+    /// Dynamic shared memory
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub shared: u32,
+
+    /// An argument, in the order of the parameters; see below
+    #[arg(long = "arg", value_name = "ARG")]
+    pub args: Vec<String>,
+
+    /// Write a buffer after the launch, as .npy or raw
+    #[arg(long, value_name = "NAME=FILE")]
+    pub dump: Vec<String>,
+
+    /// Print each instruction before it is executed, with what the first lane reads
+    #[arg(long)]
+    pub trace: bool,
+
+    /// Look for reads of what nobody wrote, and for races in shared memory
+    #[arg(long)]
+    pub check: bool,
+
+    /// Give up after so many warp instructions
+    #[arg(long, value_name = "N", default_value_t = 1 << 36)]
+    pub max_steps: u64,
+
+    /// Run nothing; count the kernels that could run, and what keeps the others from it
+    #[arg(long, conflicts_with_all = ["args", "dump", "trace", "check"])]
+    pub survey: bool,
 
     /// Report as JSON
     #[arg(long)]

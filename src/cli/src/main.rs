@@ -3,6 +3,8 @@
 mod args;
 mod commands;
 mod input;
+mod kernel_args;
+mod npy;
 mod output;
 mod relocated;
 
@@ -57,6 +59,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<Finding> {
         Command::Lift(a) => commands::lift::run(a, out),
         Command::Lower(a) => commands::lower::run(a, out),
         Command::Info(a) => commands::info::run(a, out),
+        Command::Run(a) => commands::run::run(a, out),
         Command::Apply(a) => commands::apply::run(a, out),
         Command::Passes { json } => commands::passes::run(*json, out),
         Command::Completions { shell } => {

@@ -131,6 +131,7 @@ pub(crate) struct Touch {
 #[inline]
 pub(crate) fn bytes<'m>(w: &'m mut Warp, env: &'m mut Env<'_>, t: Touch) -> Result<&'m mut [u8], Trap> {
     let (space, address) = resolve(t.kind, t.address);
+    w.accessing = t.lane;
     let access = match t.doing {
         Doing::Load => "load",
         Doing::Store => "store",

@@ -10,6 +10,7 @@ mod access;
 mod arg;
 mod atomic;
 mod build;
+pub mod check;
 mod compare;
 mod convert;
 mod cross;

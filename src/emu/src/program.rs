@@ -204,7 +204,10 @@ impl Program {
 
     pub(crate) fn fault(&self, pc: u32, block: [u32; 3], w: &Warp, trap: Trap) -> Fault {
         let (section, offset) = self.place(pc);
-        let lane = (w.active & w.alive).trailing_zeros() as usize % 32;
+        let lane = match trap {
+            Trap::OutOfBounds { .. } | Trap::Misaligned { .. } | Trap::Check(_) => w.accessing,
+            _ => (w.active & w.alive).trailing_zeros() as usize % 32,
+        };
         Fault {
             kernel: self.name.clone(),
             section: section.to_owned(),

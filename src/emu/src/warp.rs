@@ -46,6 +46,8 @@ pub struct Warp {
     pub pc: u32,
     /// Lanes that have not ended.
     pub alive: Mask,
+    /// The lane that accessed memory last.
+    pub(crate) accessing: usize,
     /// Lanes that could run.
     ready: Mask,
     /// Where lanes that are not active go on.
@@ -77,6 +79,7 @@ impl Warp {
             active: alive,
             pc: entry,
             alive,
+            accessing: 0,
             ready: 0,
             lane_pc: [0; LANES],
             waiting: [0; 16],
@@ -118,6 +121,11 @@ impl Warp {
                     if self.block_waiting != 0 {
                         self.park(self.block_waiting & self.active, next);
                     }
+                }
+                Run::Flow(Flow::Yield) => {
+                    self.pc += 1;
+                    self.rotate();
+                    return Ok(Status::Paused);
                 }
                 Run::Flow(flow) => self.follow(*flow, mask, program)?,
                 Run::Missing(n) => {
@@ -285,10 +293,7 @@ impl Warp {
                 each(lanes).for_each(|l| self.warp_masks[l] = who[l]);
                 self.wake();
             }
-            Flow::Yield => {
-                self.pc += 1;
-                self.rotate();
-            }
+            Flow::Yield => self.pc += 1,
             Flow::Trap => {
                 if mask != 0 {
                     return Err(Trap::Trapped);

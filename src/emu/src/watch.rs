@@ -1,5 +1,7 @@
 //! Looking on while a kernel runs: traces, checks, coverage, comparisons.
 
+use isa::RegFile;
+
 use crate::error::{Space, Trap};
 use crate::program::Program;
 use crate::regs::Mask;
@@ -17,6 +19,32 @@ pub struct Step<'a> {
     pub mask: Mask,
     /// Warp instructions executed before it in the launch.
     pub number: u64,
+}
+
+impl Step<'_> {
+    /// The 32-bit registers that the instruction reads, and their values in a lane.
+    pub fn reads(&self, lane: usize) -> Vec<(String, u32)> {
+        let mut out: Vec<(String, u32)> = Vec::new();
+        let Some(&inst) = self.program.insts.get(self.warp.pc as usize) else {
+            return out;
+        };
+        let layout = self.program.layout;
+        for access in self.program.isa.accesses(inst).filter(|a| a.dir.reads() && !a.is_zero) {
+            let first = match access.file {
+                RegFile::R => 0,
+                RegFile::UR => layout.general,
+                _ => continue,
+            };
+            for n in 0..access.width {
+                let number = u16::from(access.reg) + u16::from(n);
+                let name = format!("{}{number}", access.file.name());
+                if out.iter().all(|(known, _)| *known != name) {
+                    out.push((name, self.warp.regs.row(first + number)[lane]));
+                }
+            }
+        }
+        out
+    }
 }
 
 /// What is done to memory.

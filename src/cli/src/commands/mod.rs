@@ -8,3 +8,4 @@ pub mod lift;
 pub mod lower;
 pub mod passes;
 pub mod roundtrip;
+pub mod run;

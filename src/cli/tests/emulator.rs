@@ -1,0 +1,173 @@
+//! `run` as a user runs it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn kernels(name: &str) -> String {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/kernels")
+        .join(name);
+    path.to_str().expect("UTF-8 path").to_owned()
+}
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
+        .args(args)
+        .output()
+        .expect("the program starts")
+}
+
+/// Standard output of a run that ends with `code`.
+fn output(args: &[&str], code: i32) -> String {
+    let out = run(args);
+    let err = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(code), "{args:?}\n{err}");
+    String::from_utf8(out.stdout).expect("UTF-8")
+}
+
+fn error(args: &[&str], words: &[&str]) {
+    let out = run(args);
+    let err = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{args:?}\n{err}");
+    assert!(words.iter().all(|w| err.contains(w)), "{words:?} in {err}");
+}
+
+fn scale_add(rest: &[&str]) -> Vec<String> {
+    let file = kernels("sm_87/own_mul_mat.cubin");
+    let head = ["run", &file, "--kernel", "scale_add", "--grid", "2", "--block", "64"];
+    head.iter().chain(rest).map(|s| (*s).to_owned()).collect()
+}
+
+fn texts(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_kernel_computes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (npy, raw) = (folder.path().join("y.npy"), folder.path().join("y.bin"));
+    let (dump_npy, dump_raw) = (format!("y={}", npy.display()), format!("y={}", raw.display()));
+    let args = scale_add(&[
+        "--arg",
+        "x:f32[100]=iota",
+        "--arg",
+        "y:f32[100]",
+        "--arg",
+        "f32=2",
+        "--arg",
+        "f32=0.5",
+        "--arg",
+        "i32=100",
+        "--dump",
+        &dump_npy,
+        "--dump",
+        &dump_raw,
+    ]);
+    let text = output(&texts(&args), 0);
+    assert!(text.contains("run: sm_87 scale_add: 2 blocks of 64 threads"), "{text}");
+    assert!(text.contains("y: 100 elements changed: 0.5 2.5 4.5 6.5"), "{text}");
+    let raw = std::fs::read(&raw).expect("dumped");
+    assert_eq!(raw.len(), 400);
+    assert_eq!(f32::from_le_bytes(raw[396..].try_into().unwrap()), 198.5);
+    let npy = std::fs::read(&npy).expect("dumped");
+    assert!(npy.starts_with(b"\x93NUMPY") && npy.ends_with(&raw));
+    // The dump as an input.
+    let input = format!("x:f32=@{}", folder.path().join("y.npy").display());
+    let args = scale_add(&[
+        "--arg",
+        &input,
+        "--arg",
+        "y:f32[100]",
+        "--arg",
+        "f32=1",
+        "--arg",
+        "f32=1",
+        "--arg",
+        "i32=100",
+        "--json",
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&output(&texts(&args), 0)).expect("JSON");
+    assert_eq!(json["buffers"][1]["first"][1], "3.5");
+    assert_eq!(json["buffers"][1]["changed"], 100);
+}
+
+#[test]
+fn traces_and_checks() {
+    let arguments = [
+        "--arg",
+        "x:f32[100]=iota",
+        "--arg",
+        "y:f32[100]",
+        "--arg",
+        "f32=2",
+        "--arg",
+        "f32=0.5",
+        "--arg",
+        "i32=100",
+    ];
+    let trace = output(&texts(&scale_add(&[&arguments[..], &["--trace"]].concat())), 0);
+    assert!(trace.contains("(0,0,0) w0  0x0170 ffffffff  IMAD"), "{trace}");
+    let faults = kernels("emu/sm_87/faults.cubin");
+    let check = |kernel| {
+        [
+            "run",
+            &faults,
+            "--kernel",
+            kernel,
+            "--block",
+            "64",
+            "--arg",
+            "u32[64]",
+            "--arg",
+            "u32[64]=iota",
+            "--arg",
+            "i32=1",
+            "--check",
+        ]
+        .map(str::to_owned)
+    };
+    output(&texts(&check("good")), 0);
+    let text = output(&texts(&check("race")), 1);
+    assert!(text.contains("check: race between warps: race at 0x"), "{text}");
+}
+
+#[test]
+fn a_survey_counts() {
+    let text = output(&["run", &kernels("sm_87/own_features.cubin"), "--survey"], 0);
+    assert!(text.contains("kernels can run") && text.contains("TEX"), "{text}");
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let file = kernels("sm_87/own_mul_mat.cubin");
+    error(&["run", &file], &["kernels match", "--kernel"]);
+    error(
+        &["run", &file, "--kernel", "scale_add"],
+        &["takes 5 arguments", "TYPE[COUNT]"],
+    );
+    let small = [
+        "--arg",
+        "f32[100]=1",
+        "--arg",
+        "y:f32[50]",
+        "--arg",
+        "f32=2",
+        "--arg",
+        "f32=0",
+        "--arg",
+        "i32=100",
+    ];
+    error(
+        &texts(&scale_add(&small)),
+        &["store of 4 bytes", "out of bounds", "nearest is y of 200 bytes"],
+    );
+    error(&texts(&scale_add(&["--arg", "f33=1"])), &["no type `f33`"]);
+    let textures = kernels("sm_87/own_features.cubin");
+    let args = ["u64=0", "u64=0", "u64=0", "u64=0", "u64=0", "i32=0"]
+        .map(|a| ["--arg", a])
+        .concat();
+    error(
+        &[&["run", &textures, "--kernel", "tex_k"], &args[..]].concat(),
+        &["not emulated: ", " at 0x"],
+    );
+}
