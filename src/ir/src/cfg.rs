@@ -248,6 +248,9 @@ impl Cfg {
     }
 
     fn reach(&self, from: u32, reached: &mut [bool]) {
+        if reached[from as usize] {
+            return;
+        }
         let mut stack = vec![from];
         while let Some(b) = stack.pop() {
             if !std::mem::replace(&mut reached[b as usize], true) {

@@ -2,7 +2,7 @@
 
 use isa::{Access, Dir, Field, FieldKind, Inst, Isa, OperandIx, RegFile, Target, Terminator, Word};
 
-use crate::layout::{Flow, Imm, Layout, Seg, Slot, Types};
+use crate::layout::{Flow, GUARD_NEGATED, Imm, Item, Layout, Register, Seg, Slot, Types};
 use crate::out::PAD;
 use crate::pin::{file_type, zero_number};
 use crate::shape::{self, Part, Piece};
@@ -59,7 +59,19 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
     if !quoted.is_empty() {
         name.push_str(&format!(" mods({})", quoted.join(", ")));
     }
+    let guard = slots.first().filter(|s: &&Slot| s.operand == OperandIx::Guard);
+    let unguarded = guard.map_or((0, 0), |s| {
+        let constant = s.put(Word(0), s.zero as u8).unwrap_or(Word(0));
+        (s.bits() | GUARD_NEGATED, constant.0)
+    });
+    let registers = |which: fn(&Slot) -> bool| -> Box<[Register]> {
+        slots.iter().filter(|s| which(s)).flat_map(Slot::registers).collect()
+    };
     let mut layout = Layout {
+        unguarded,
+        reads: registers(Slot::reads),
+        writes: registers(Slot::writes),
+        merges: registers(|s| s.dir == Dir::Write),
         form: inst.form,
         name,
         nop: form.mnemonic() == "NOP",
@@ -68,7 +80,6 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         no_increment,
         register_mask,
         rel_field: None,
-        read_count: 0,
         segs: Vec::new(),
         literals: Vec::new(),
         imms: Vec::new(),
@@ -85,38 +96,40 @@ fn slot_of(slots: &[Slot], field: usize) -> Option<usize> {
 }
 
 /// First operand index of every slot.
-fn operand_indices(slots: &[Slot]) -> (Vec<u16>, u16) {
+fn operand_indices(slots: &[Slot]) -> Vec<u16> {
     let mut at = 0u16;
-    let starts = slots
-        .iter()
-        .map(|s| {
-            let start = at;
-            at += if s.reads() { s.width as u16 } else { 0 };
-            start
-        })
-        .collect();
-    (starts, at)
+    let start = |s: &Slot| {
+        let start = at;
+        at += if s.reads() { s.width as u16 } else { 0 };
+        start
+    };
+    slots.iter().map(start).collect()
 }
 
+/// Collects the parts of a text.
+#[derive(Default)]
 struct Writer {
     segs: Vec<Seg>,
     literals: String,
+    /// Where the text begins that is in no segment yet.
+    open: usize,
     types: Vec<&'static str>,
     imms: Vec<Imm>,
 }
 
 impl Writer {
     fn lit(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        let start = self.literals.len() as u32;
         self.literals.push_str(text);
-        let end = self.literals.len() as u32;
-        match self.segs.last_mut() {
-            Some(Seg::Lit(_, last)) if *last == start => *last = end,
-            _ => self.segs.push(Seg::Lit(start, end)),
-        }
+    }
+
+    /// Ends the segment of the text so far.
+    fn item(&mut self, item: Item) {
+        self.segs.push(Seg {
+            start: self.open as u32,
+            end: self.literals.len() as u32,
+            item,
+        });
+        self.open = self.literals.len();
     }
 
     /// Text that is no segment: its place.
@@ -127,12 +140,11 @@ impl Writer {
     }
 
     fn values(&mut self, slot: &Slot, first: u16) {
-        self.segs.push(Seg::Values {
-            first,
-            count: slot.width as u16,
-        });
-        self.types
-            .extend(std::iter::repeat_n(file_type(slot.file), slot.width as usize));
+        for k in 0..slot.width as u16 {
+            self.lit(if k > 0 { ", " } else { "" });
+            self.item(Item::Value(first + k));
+            self.types.push(file_type(slot.file));
+        }
     }
 
     fn imm(&mut self, imm: Imm) -> u16 {
@@ -142,18 +154,12 @@ impl Writer {
 }
 
 fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> Option<()> {
-    let (starts, read_count) = operand_indices(&layout.slots);
-    layout.read_count = read_count;
-    let mut out = Writer {
-        segs: Vec::new(),
-        literals: String::new(),
-        types: Vec::new(),
-        imms: Vec::new(),
-    };
+    let starts = operand_indices(&layout.slots);
+    let mut out = Writer::default();
     out.lit(&layout.name);
     if layout.has_guard() {
         out.lit(" guard(");
-        out.segs.push(Seg::Guard);
+        out.item(Item::Guard);
         out.lit(")");
     }
     let mut first = true;
@@ -195,7 +201,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
                         layout.slots[s].negated |= negated;
                         let slot = &layout.slots[s];
                         if slot.dir == Dir::None {
-                            out.segs.push(Seg::Named(s as u16));
+                            out.item(Item::Named(s as u16));
                         } else if slot.dir == Dir::Write {
                             out.lit("_");
                         } else {
@@ -209,7 +215,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
                     None => {
                         let imm = number(fields.get(field)?, inst.word, lone_number);
                         let at = out.imm(imm);
-                        out.segs.push(Seg::Imm(at));
+                        out.item(Item::Imm(at));
                     }
                 },
             }
@@ -217,12 +223,12 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
     }
     if let Some(f) = label {
         let imm = out.imm(number(&fields[f], inst.word, false));
-        out.segs.push(Seg::Label { first, imm });
+        out.item(Item::Label { first, imm });
         layout.has_label = true;
         layout.rel_field = u8::try_from(f).ok();
     }
     if layout.has_guard() && layout.slots.iter().any(|s| s.dir == Dir::Write) {
-        out.segs.push(Seg::Merge);
+        out.item(Item::Merge);
     }
     // Read, and not in the text of any operand: hidden operands, and registers that only some shapes show.
     let hidden = |n: usize, s: &Slot| s.reads() && s.field.is_some() && s.operand != OperandIx::Guard && !shown[n];
@@ -246,6 +252,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
             .filter(|(_, s)| s.field.is_none() && s.reads()),
         &starts,
     );
+    out.item(Item::None);
     let prefix = format!(" : ({}) -> (", out.types.join(", "));
     let mut types = Types {
         has_operands: !out.types.is_empty(),

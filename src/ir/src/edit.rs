@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use isa::{FieldError, FormId, Inst, Isa, Word};
 
 use crate::kernel::{Kernel, NONE, OpId, OpKind, ValueId};
-use crate::layout::{Layout, Layouts};
+use crate::layout::Layout;
+use crate::layouts::Layouts;
 use crate::pin::Pin;
 
 /// One change to a kernel. Operation ids are those of the kernel that the list is applied to, before any of its edits.
@@ -177,7 +178,7 @@ impl Kernel {
                     &layouts.list[next.op_layout[at] as usize],
                     &layouts.list[layout as usize],
                 );
-                old.read_count == new_layout.read_count
+                old.read_count() == new_layout.read_count()
                     && written(old, inst.word) == written(new_layout, new.word)
                     && old.own_operands(inst.word) == new_layout.own_operands(new.word)
             };
@@ -197,7 +198,7 @@ impl Kernel {
                 .rebuilt(&layouts, inserts, &erased)
                 .map_err(|(op, reason)| self.refuse(op, reason))?;
         }
-        next.layouts = layouts.list;
+        next.layouts = layouts.into_list();
         *self = next;
         Ok(changes)
     }

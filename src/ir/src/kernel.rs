@@ -257,6 +257,17 @@ impl Kernel {
         }
     }
 
+    /// Makes room for that many operations and results; the operands are the caller's.
+    pub(crate) fn reserve(&mut self, ops: usize, results: usize) {
+        self.kinds.reserve(ops);
+        self.words.reserve(ops);
+        self.op_layout.reserve(ops);
+        self.labels.reserve(ops);
+        self.operand_start.reserve(ops + 1);
+        self.result_start.reserve(ops + 1);
+        self.pins.reserve(results);
+    }
+
     /// Appends an operation; its operands and results are what was pushed to `operands` and `pins` since the last one.
     pub(crate) fn finish_op(&mut self, kind: OpKind, word: Word, layout: u32, label: u32) {
         self.kinds.push(kind);
@@ -337,6 +348,12 @@ impl<'k> Op<'k> {
     pub fn results(self) -> impl ExactSizeIterator<Item = ValueId> + Clone + use<> {
         let i = self.id.index();
         (self.kernel.result_start[i]..self.kernel.result_start[i + 1]).map(ValueId)
+    }
+
+    /// As [`Op::results`].
+    pub(crate) fn result_pins(self) -> &'k [Pin] {
+        let i = self.id.index();
+        &self.kernel.pins[self.kernel.result_start[i] as usize..self.kernel.result_start[i + 1] as usize]
     }
 
     /// The guard predicate and whether it is negated; `None` if the instruction has no guard field.

@@ -1,14 +1,8 @@
 //! What all instructions of one form with the same modifiers share: which bits name registers, what they do to control flow, and how
 //! they are written. Made once, so that lifting, printing, parsing and lowering only move register numbers.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use isa::{Dir, Field, FormId, OperandIx, RegFile, Word};
 
-use isa::{Dir, Field, FormId, Inst, Isa, OperandIx, RegFile, Target, Word};
-
-use crate::describe::describe;
-use crate::kernel::NONE;
 use crate::pin::Pin;
 
 /// What an instruction does to control flow.
@@ -99,16 +93,25 @@ impl Slot {
         })
     }
 
-    /// Calls `f` with each of [`Slot::pins`].
-    #[inline]
-    pub(crate) fn each_pin(&self, word: Word, mut f: impl FnMut(Pin)) {
-        let first = self.number(word) as u16;
-        if self.width == 1 {
-            return f(self.pin_at(first));
-        }
-        for k in 0..self.width as u16 {
-            f(self.pin_at(if first >= self.zero { first } else { first + k }));
-        }
+    /// [`Slot::pins`] in a form that is quick to go through.
+    pub(crate) fn registers(&self) -> impl Iterator<Item = Register> + use<> {
+        let Slot {
+            lo,
+            mask,
+            xor,
+            zero,
+            file,
+            ..
+        } = *self;
+        (0..self.width).map(move |step| Register {
+            lo,
+            mask,
+            xor,
+            step,
+            end: zero,
+            zero: Pin::zero(file),
+            first: Pin::new(file, 0),
+        })
     }
 
     /// The register `k` behind the one of that encoded number.
@@ -143,6 +146,31 @@ impl Slot {
     }
 }
 
+/// One 32-bit register of a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Register {
+    lo: u8,
+    mask: u8,
+    xor: u8,
+    step: u8,
+    /// From this number on it is the constant register.
+    end: u16,
+    zero: Pin,
+    first: Pin,
+}
+
+impl Register {
+    #[inline]
+    pub fn pin(self, word: Word) -> Pin {
+        let number = u16::from(((word.0 >> self.lo) as u8 & self.mask) ^ self.xor) + u16::from(self.step);
+        if number >= self.end {
+            self.zero
+        } else {
+            self.first.behind(number as u8)
+        }
+    }
+}
+
 /// A number in the text.
 #[derive(Clone, Debug)]
 pub(crate) enum Imm {
@@ -162,21 +190,31 @@ pub(crate) enum Imm {
     },
 }
 
-/// A part of an instruction's text.
+/// A part of an instruction's text: bytes `start..end` of the literals, then an item.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Seg {
-    /// Bytes `start..end` of the literals.
-    Lit(u32, u32),
+pub(crate) struct Seg {
+    pub start: u32,
+    pub end: u32,
+    pub item: Item,
+}
+
+/// What changes from word to word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Item {
+    None,
     /// The first operand, with `not ` in front if the guard is negated.
     Guard,
-    /// Values `first..first + count` of the operands.
-    Values { first: u16, count: u16 },
+    /// An operand.
+    Value(u16),
     /// A register that is named but not touched, by slot.
     Named(u16),
     /// A number, by position in `imms`.
     Imm(u16),
     /// A code label, last of the operands; `first` if no operand is printed before it.
-    Label { first: bool, imm: u16 },
+    Label {
+        first: bool,
+        imm: u16,
+    },
     /// ` merge(...)`, if the write is conditional.
     Merge,
 }
@@ -217,8 +255,14 @@ pub struct Layout {
     pub register_mask: u128,
     /// The field of the code label.
     pub rel_field: Option<u8>,
-    /// Number of operands that the slots read.
-    pub(crate) read_count: u16,
+    /// What an unguarded instruction has in some bits: (the bits, their value).
+    pub(crate) unguarded: (u128, u128),
+    /// The registers that the slots read, in operand order.
+    pub(crate) reads: Box<[Register]>,
+    /// The registers that the slots write, in result order; a write to the constant register has no result.
+    pub(crate) writes: Box<[Register]>,
+    /// Those of `writes` that are not read.
+    pub(crate) merges: Box<[Register]>,
     pub(crate) segs: Vec<Seg>,
     /// Text for `segs` and `types`, and `PAD` more bytes.
     pub(crate) literals: Vec<u8>,
@@ -227,7 +271,7 @@ pub struct Layout {
 }
 
 /// Bit 15 negates the guard.
-const GUARD_NEGATED: u128 = 1 << 15;
+pub(crate) const GUARD_NEGATED: u128 = 1 << 15;
 
 impl Layout {
     /// The first operand is a guard.
@@ -237,7 +281,7 @@ impl Layout {
 
     /// Number of operands that the word names as read, the guard included.
     pub fn read_count(&self) -> usize {
-        self.read_count as usize
+        self.reads.len()
     }
 
     /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
@@ -254,7 +298,7 @@ impl Layout {
 
     /// It may be skipped: its guard is not the constant true.
     pub fn is_guarded(&self, word: Word) -> bool {
-        self.has_guard() && (!self.slots[0].pin(word).is_zero() || self.guard_negated(word))
+        word.0 & self.unguarded.0 != self.unguarded.1
     }
 
     /// How to tell from a word whether it is guarded: the bits of its guard, and what they are for the constant true. No bits for an
@@ -279,34 +323,31 @@ impl Layout {
     }
 
     /// The previous values that a guarded instruction merges with: the registers that it writes without reading them.
-    pub fn each_merge(&self, word: Word, mut f: impl FnMut(Pin)) {
+    #[inline]
+    pub fn each_merge(&self, word: Word, f: impl FnMut(Pin)) {
         if self.is_guarded(word) {
-            for slot in self.slots.iter().filter(|s| s.dir == Dir::Write) {
-                slot.each_pin(word, |pin| {
-                    if !pin.is_zero() {
-                        f(pin);
-                    }
-                });
-            }
+            let pins = self.merges.iter().map(|r| r.pin(word));
+            pins.filter(|p| !p.is_zero()).for_each(f);
         }
     }
 
     /// The registers that it writes, in result order.
-    pub fn each_write(&self, word: Word, mut f: impl FnMut(Pin)) {
-        for slot in self.slots.iter().filter(|s| s.writes()) {
-            slot.each_pin(word, |pin| {
-                if !pin.is_zero() {
-                    f(pin);
-                }
-            });
-        }
+    #[inline]
+    pub fn each_write(&self, word: Word, f: impl FnMut(Pin)) {
+        let pins = self.writes.iter().map(|r| r.pin(word));
+        pins.filter(|p| !p.is_zero()).for_each(f);
     }
 
     /// The registers that its slots read, in operand order.
-    pub fn each_read(&self, word: Word, mut f: impl FnMut(Pin)) {
-        for slot in self.slots.iter().filter(|s| s.reads()) {
-            slot.each_pin(word, &mut f);
-        }
+    #[inline]
+    pub fn each_read(&self, word: Word, f: impl FnMut(Pin)) {
+        self.read_pins(word).for_each(f);
+    }
+
+    /// As [`Layout::each_read`].
+    #[inline]
+    pub(crate) fn read_pins(&self, word: Word) -> impl ExactSizeIterator<Item = Pin> {
+        self.reads.iter().map(move |r| r.pin(word))
     }
 
     /// How many previous values it merges with.
@@ -318,7 +359,7 @@ impl Layout {
 
     /// Operands that the word names: what the slots read, and merges.
     pub fn own_operands(&self, word: Word) -> usize {
-        self.read_count as usize + self.merge_count(word)
+        self.reads.len() + self.merge_count(word)
     }
 
     /// How many registers it writes.
@@ -326,168 +367,5 @@ impl Layout {
         let mut count = 0;
         self.each_write(word, |_| count += 1);
         count
-    }
-}
-
-/// Layouts by form and selector bits.
-type Key = (u16, u128);
-
-/// Mixes the few words of a key; not for hostile keys in large numbers, which only get slow in their own kernel.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut b = [0; 8];
-            b[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(b));
-        }
-    }
-
-    fn write_u16(&mut self, v: u16) {
-        self.write_u64(v as u64);
-    }
-
-    fn write_u128(&mut self, v: u128) {
-        self.write_u64(v as u64);
-        self.write_u64((v >> 64) as u64);
-    }
-
-    fn write_u64(&mut self, v: u64) {
-        let m = (self.0 ^ v) as u128 * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (m >> 64) as u64 ^ m as u64;
-    }
-}
-
-type KeyMap<V> = HashMap<Key, V, BuildHasherDefault<KeyHasher>>;
-
-/// All layouts of a target that any kernel needed so far, up to a limit.
-struct Shared {
-    /// By form: the bits that select text and accesses.
-    key_masks: Vec<u128>,
-    layouts: RwLock<KeyMap<Option<Arc<Layout>>>>,
-}
-
-/// More distinct layouts than any real corpus has; beyond it, kernels keep their own.
-const SHARED_LIMIT: usize = 1 << 17;
-
-fn shared(isa: &'static Isa, target: Target) -> &'static Shared {
-    static ALL: OnceLock<Mutex<HashMap<Target, &'static Shared>>> = OnceLock::new();
-    let mut all = ALL
-        .get_or_init(Default::default)
-        .lock()
-        .unwrap_or_else(|e| e.into_inner());
-    all.entry(target).or_insert_with(|| {
-        let key_masks = isa.forms().map(|f| f.selector_mask()).collect();
-        Box::leak(Box::new(Shared {
-            key_masks,
-            layouts: RwLock::default(),
-        }))
-    })
-}
-
-/// The layouts of one kernel.
-pub(crate) struct Layouts {
-    isa: &'static Isa,
-    target: Target,
-    shared: &'static Shared,
-    /// Position in `list`, or `NONE` for a word that is treated as opaque.
-    known: KeyMap<u32>,
-    pub list: Vec<Arc<Layout>>,
-}
-
-impl Layouts {
-    pub fn new(isa: &'static Isa, target: Target) -> Layouts {
-        Layouts {
-            isa,
-            target,
-            shared: shared(isa, target),
-            known: KeyMap::default(),
-            list: Vec::new(),
-        }
-    }
-
-    /// More layouts for a kernel that has some.
-    pub fn continued(isa: &'static Isa, target: Target, list: Vec<Arc<Layout>>) -> Layouts {
-        Layouts {
-            list,
-            ..Layouts::new(isa, target)
-        }
-    }
-
-    /// The position of the word's layout in `list`; [`NONE`] for an opaque word.
-    pub fn get(&mut self, word: Word) -> u32 {
-        let inst = self.isa.decode(word);
-        if inst.form == FormId::OPAQUE {
-            return NONE;
-        }
-        let key = self.shared.key(inst);
-        if let Some(&at) = self.known.get(&key) {
-            return at;
-        }
-        let layout = self.share(key, inst);
-        let at = layout.map_or(NONE, |l| {
-            self.list.push(l);
-            self.list.len() as u32 - 1
-        });
-        self.known.insert(key, at);
-        at
-    }
-
-    fn share(&self, key: Key, inst: Inst) -> Option<Arc<Layout>> {
-        self.shared.get(self.isa, self.target, key, inst)
-    }
-}
-
-impl Shared {
-    fn get(&self, isa: &'static Isa, target: Target, key: Key, inst: Inst) -> Option<Arc<Layout>> {
-        if let Some(layout) = self.layouts.read().unwrap_or_else(|e| e.into_inner()).get(&key) {
-            return layout.clone();
-        }
-        let layout = describe(isa, target, inst).map(Arc::new);
-        let mut layouts = self.layouts.write().unwrap_or_else(|e| e.into_inner());
-        if layouts.len() < SHARED_LIMIT {
-            return layouts.entry(key).or_insert(layout).clone();
-        }
-        layout
-    }
-
-    fn key(&self, inst: Inst) -> Key {
-        let mask = self.key_masks.get(inst.form.0 as usize).copied().unwrap_or(u128::MAX);
-        (inst.form.0, inst.word.0 & mask)
-    }
-}
-
-/// The layouts of a target, one word at a time, for callers without a kernel.
-#[derive(Clone, Copy)]
-pub struct LayoutCache {
-    isa: &'static Isa,
-    target: Target,
-    shared: &'static Shared,
-}
-
-impl LayoutCache {
-    /// The layouts of `target`, whose tables `isa` has.
-    pub fn new(isa: &'static Isa, target: Target) -> LayoutCache {
-        LayoutCache {
-            isa,
-            target,
-            shared: shared(isa, target),
-        }
-    }
-
-    /// The layout of a word; `None` for an opaque one. Two words of the same form and modifiers share it (up to a number of layouts that no
-    /// real code reaches).
-    pub fn get(&self, word: Word) -> Option<Arc<Layout>> {
-        let inst = self.isa.decode(word);
-        if inst.form == FormId::OPAQUE {
-            return None;
-        }
-        self.shared.get(self.isa, self.target, self.shared.key(inst), inst)
     }
 }

@@ -1,5 +1,7 @@
 //! A cursor over the text: white space, comments, names, strings, numbers.
 
+use std::borrow::Cow;
+
 use crate::out::PAD;
 
 /// A place in the text and why it cannot be read.
@@ -18,7 +20,7 @@ pub struct ParseError {
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
-    bytes: &'a [u8],
+    pub bytes: &'a [u8],
     pub pos: usize,
 }
 
@@ -177,21 +179,8 @@ impl<'a> Cursor<'a> {
 
     /// Exactly 32 hexadecimal digits behind `0x`.
     pub fn word(&mut self) -> Option<u128> {
-        let digits = self.rest().get(..34)?.strip_prefix(b"0x")?;
-        let mut value = 0u128;
-        let mut wrong = 0u8;
-        for half in digits.chunks_exact(16) {
-            let mut part = 0u64;
-            for c in half {
-                let digit = HEX[*c as usize];
-                wrong |= digit;
-                part = part << 4 | digit as u64 & 15;
-            }
-            value = value << 64 | part as u128;
-        }
-        if wrong > 15 {
-            return None;
-        }
+        let digits = self.rest().strip_prefix(b"0x")?.first_chunk()?;
+        let value = hex_word(digits)?;
         if self.bytes.get(self.pos + 34).is_some_and(|c| is_identifier_byte(*c)) {
             return None;
         }
@@ -200,12 +189,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string literal with MLIR's escapes.
-    pub fn string(&mut self) -> Option<String> {
-        if self.peek() != Some(b'"') {
-            return None;
+    pub fn string(&mut self) -> Option<Cow<'a, str>> {
+        let inside = self.rest().strip_prefix(b"\"")?;
+        let special = memchr::memchr3(b'"', b'\\', b'\n', inside)?;
+        let start = self.pos + 1;
+        if inside[special] == b'"' {
+            self.pos = start + special + 1;
+            return Some(self.slice(start, start + special).into());
         }
         let mut out = Vec::new();
-        let mut at = self.pos + 1;
+        let mut at = start;
         loop {
             match *self.bytes.get(at)? {
                 b'"' => break,
@@ -234,7 +227,7 @@ impl<'a> Cursor<'a> {
             }
         }
         self.pos = at + 1;
-        String::from_utf8(out).ok()
+        String::from_utf8(out).ok().map(Cow::Owned)
     }
 
     /// An error at a position.
@@ -253,6 +246,22 @@ impl<'a> Cursor<'a> {
     pub fn error(&self, message: impl Into<String>) -> ParseError {
         self.error_at(self.pos, message)
     }
+}
+
+/// The value of 32 hexadecimal digits. Without branches or tables, so that it becomes vector code.
+pub(crate) fn hex_word(digits: &[u8; 32]) -> Option<u128> {
+    let mut values = [0u8; 32];
+    let mut wrong = false;
+    for (value, c) in values.iter_mut().zip(digits) {
+        let (digit, letter) = (c.wrapping_sub(b'0'), (c | 0x20).wrapping_sub(b'a'));
+        *value = if digit < 10 { digit } else { letter.wrapping_add(10) };
+        wrong |= digit > 9 && letter > 5;
+    }
+    let mut bytes = [0u8; 16];
+    for (byte, pair) in bytes.iter_mut().zip(values.chunks_exact(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    (!wrong).then_some(u128::from_be_bytes(bytes))
 }
 
 /// Value of a hexadecimal digit, 255 for any other byte.

@@ -1,13 +1,13 @@
 //! From code to a kernel: blocks, then SSA.
 
-use isa::{Isa, Word};
+use isa::{Isa, RegFile, Word};
 
 use crate::calls::Summaries;
 use crate::cfg::{Cfg, Decoded, Leave};
 use crate::graph::Graph;
 use crate::kernel::{Edge, Kernel, NONE, OpKind, ValueId};
-use crate::layout::Layouts;
-use crate::pin::{FILES, Pin, file_index};
+use crate::layouts::Layouts;
+use crate::pin::{FILES, Pin};
 use crate::source::Source;
 use crate::ssa::{Accesses, Placement, place};
 
@@ -86,7 +86,7 @@ pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError>
     kernel.tail = words[cfg.code_end()..].to_vec();
     kernel.notes = cfg.notes.clone();
     build(&mut kernel, &code, &cfg, &body, &placement, &graph);
-    kernel.layouts = layouts.list;
+    kernel.layouts = layouts.into_list();
     Ok(kernel)
 }
 
@@ -98,18 +98,18 @@ fn tangled(source: &Source<'_>, cfg: &Cfg, registers: usize) -> LiftError {
     }
 }
 
-/// The registers of every instruction, before they have values. Blocks are numbered as in the kernel: 0 is the prologue.
+/// The registers of every instruction, before they have values. Blocks are numbered as in the kernel: 0 is the prologue. Registers are
+/// numbered densely in the order of live-ins, and behind them the constant registers.
 struct Body {
     /// By instruction, one more entry: operands in `reads`, without what calls and returns read.
     read_start: Vec<u32>,
-    reads: Vec<Pin>,
+    reads: Vec<u16>,
     write_start: Vec<u32>,
-    writes: Vec<Pin>,
-    /// Dense register numbers: from pin index, and back.
-    dense: Vec<u16>,
+    writes: Vec<u16>,
+    /// By number.
     registers: Vec<Pin>,
-    /// Files whose constant register is read.
-    constants: [bool; 5],
+    /// The file of each constant register that is read, by its number less that of the first.
+    constants: Vec<RegFile>,
     accesses: Accesses,
     summaries: Summaries,
 }
@@ -117,93 +117,72 @@ struct Body {
 impl Body {
     fn new(code: &Decoded<'_>, cfg: &Cfg) -> Option<Body> {
         let n = cfg.code_end();
+        let (mut read_start, mut write_start) = (Vec::with_capacity(n + 1), Vec::with_capacity(n + 1));
+        let (mut reads, mut writes) = (Vec::with_capacity(n * 5), Vec::with_capacity(n * 2));
+        for i in 0..n {
+            read_start.push(reads.len() as u32);
+            write_start.push(writes.len() as u32);
+            if let Some(layout) = code.layout_of(i) {
+                let word = code.words[i];
+                reads.extend(layout.read_pins(word));
+                layout.each_merge(word, |pin| reads.push(pin));
+                layout.each_write(word, |pin| writes.push(pin));
+            }
+        }
+        read_start.push(reads.len() as u32);
+        write_start.push(writes.len() as u32);
+        let (registers, constants, number) = number(reads.iter().chain(&writes));
+        let number = |pins: Vec<Pin>| pins.iter().map(|p| number[p.to_bits() as usize]).collect();
         let mut body = Body {
-            read_start: Vec::with_capacity(n + 1),
-            reads: Vec::with_capacity(n * 4),
-            write_start: Vec::with_capacity(n + 1),
-            writes: Vec::with_capacity(n * 2),
-            dense: vec![u16::MAX; Pin::COUNT],
-            registers: Vec::new(),
-            constants: [false; 5],
+            read_start,
+            reads: number(reads),
+            write_start,
+            writes: number(writes),
+            registers,
+            constants,
             accesses: Accesses::new(0, 0),
             summaries: Summaries::default(),
         };
-        for i in 0..n {
-            body.read_start.push(body.reads.len() as u32);
-            body.write_start.push(body.writes.len() as u32);
-            if let Some(layout) = code.layout_of(i) {
-                let word = code.words[i];
-                layout.each_read(word, |pin| body.reads.push(pin));
-                layout.each_merge(word, |pin| body.reads.push(pin));
-                layout.each_write(word, |pin| body.writes.push(pin));
-            }
-        }
-        body.read_start.push(body.reads.len() as u32);
-        body.write_start.push(body.writes.len() as u32);
-        for pin in body.reads.iter().chain(&body.writes) {
-            if pin.is_zero() {
-                body.constants[file_index(pin.file())] = true;
-            } else {
-                body.dense[pin.index()] = 0;
-            }
-        }
-        for index in 0..Pin::COUNT {
-            if body.dense[index] == 0 {
-                body.dense[index] = body.registers.len() as u16;
-                body.registers.push(Pin::from_index(index));
-            }
-        }
-        let blocks = cfg.len() + 1;
-        if blocks.saturating_mul(body.registers.len()) > MAX_SET_BITS {
+        if (cfg.len() + 1).saturating_mul(body.registers.len()) > MAX_SET_BITS {
             return None;
         }
-        let mut accesses = Accesses::new(blocks, body.registers.len());
-        for b in 0..cfg.len() {
-            for i in cfg.start[b] as usize..cfg.start[b + 1] as usize {
-                body.reads_of(i)
-                    .iter()
-                    .filter(|p| !p.is_zero())
-                    .for_each(|p| accesses.read(b + 1, body.dense_of(*p)));
-                body.writes_of(i)
-                    .iter()
-                    .for_each(|p| accesses.write(b + 1, body.dense_of(*p)));
-            }
-        }
-        body.summaries = Summaries::new(code, cfg, &accesses, body.registers.len(), &|i, access| {
-            let reads = body.reads_of(i).iter().filter(|p| !p.is_zero());
-            reads.for_each(|p| access(body.dense_of(*p), false));
-            body.writes_of(i).iter().for_each(|p| access(body.dense_of(*p), true));
+        body.accesses = body.accesses(cfg);
+        let registers = body.registers.len();
+        body.summaries = Summaries::new(code, cfg, &body.accesses, registers, &|i, access| {
+            let reads = body.reads_of(i).iter().map(|r| *r as usize);
+            reads.filter(|r| *r < registers).for_each(|r| access(r, false));
+            body.writes_of(i).iter().for_each(|r| access(*r as usize, true));
         });
         if !body.summaries.is_empty() {
             // Again, with what calls and returns read and write.
-            let mut with_calls = Accesses::new(blocks, body.registers.len());
-            for b in 0..cfg.len() {
-                for i in cfg.start[b]..cfg.start[b + 1] {
-                    let reads = body.reads_of(i as usize).iter().filter(|p| !p.is_zero());
-                    reads.for_each(|p| with_calls.read(b + 1, body.dense_of(*p)));
-                    body.summaries.reads(i).for_each(|r| with_calls.read(b + 1, r));
-                    body.writes_of(i as usize)
-                        .iter()
-                        .for_each(|p| with_calls.write(b + 1, body.dense_of(*p)));
-                    body.summaries.writes(i).for_each(|r| with_calls.write(b + 1, r));
-                }
-            }
-            accesses = with_calls;
+            body.accesses = body.accesses(cfg);
         }
-        body.accesses = accesses;
         Some(body)
     }
 
-    fn reads_of(&self, i: usize) -> &[Pin] {
+    fn accesses(&self, cfg: &Cfg) -> Accesses {
+        let registers = self.registers.len();
+        let mut accesses = Accesses::new(cfg.len() + 1, registers + self.constants.len());
+        for b in 0..cfg.len() {
+            let mut block = accesses.block(b + 1);
+            for i in cfg.start[b]..cfg.start[b + 1] {
+                self.reads_of(i as usize).iter().for_each(|r| block.read(*r as usize));
+                self.summaries.reads(i).for_each(|r| block.read(r));
+                self.writes_of(i as usize).iter().for_each(|r| block.write(*r as usize));
+                self.summaries.writes(i).for_each(|r| block.write(r));
+            }
+            // Constants were counted along, which is quicker than to ask.
+            (registers..registers + self.constants.len()).for_each(|c| block.forget(c));
+        }
+        accesses
+    }
+
+    fn reads_of(&self, i: usize) -> &[u16] {
         &self.reads[self.read_start[i] as usize..self.read_start[i + 1] as usize]
     }
 
-    fn writes_of(&self, i: usize) -> &[Pin] {
+    fn writes_of(&self, i: usize) -> &[u16] {
         &self.writes[self.write_start[i] as usize..self.write_start[i + 1] as usize]
-    }
-
-    fn dense_of(&self, pin: Pin) -> usize {
-        self.dense[pin.index()] as usize
     }
 
     /// The flow graph with the prologue as block 0.
@@ -219,12 +198,32 @@ impl Body {
     }
 }
 
+/// Numbers registers: those that occur, the constant registers that occur, and the number of each by [`Pin::to_bits`].
+fn number<'a>(pins: impl Iterator<Item = &'a Pin>) -> (Vec<Pin>, Vec<RegFile>, Vec<u16>) {
+    let mut numbers = vec![u16::MAX; Pin::END];
+    pins.for_each(|p| numbers[p.to_bits() as usize] = 0);
+    let (mut registers, mut constants) = (Vec::new(), Vec::new());
+    for pin in (0..Pin::COUNT).map(Pin::from_index) {
+        if numbers[pin.to_bits() as usize] == 0 {
+            numbers[pin.to_bits() as usize] = registers.len() as u16;
+            registers.push(pin);
+        }
+    }
+    for file in FILES {
+        let number = &mut numbers[Pin::zero(file).to_bits() as usize];
+        if *number == 0 {
+            *number = (registers.len() + constants.len()) as u16;
+            constants.push(file);
+        }
+    }
+    (registers, constants, numbers)
+}
+
 /// Renaming state: the value in each register, and what to restore on the way up the dominator tree.
 struct Names {
     current: Vec<ValueId>,
     undo: Vec<(u16, ValueId)>,
     marks: Vec<usize>,
-    constants: [ValueId; 5],
 }
 
 impl Names {
@@ -236,19 +235,18 @@ impl Names {
 
 fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placement: &Placement, graph: &Graph<'_>) {
     let unset = ValueId(NONE);
+    let registers = body.registers.len();
     let mut names = Names {
-        current: vec![unset; body.registers.len()],
+        current: vec![unset; registers + body.constants.len()],
         undo: Vec::new(),
         marks: Vec::new(),
-        constants: [unset; 5],
     };
+    kernel.reserve(cfg.code_end() + registers + cfg.len(), body.writes.len() + registers);
     // The prologue: constants, then a live-in for every register that is read before it is written.
-    for file in FILES {
-        if body.constants[file_index(file)] {
-            names.constants[file_index(file)] = ValueId(kernel.pins.len() as u32);
-            kernel.pins.push(Pin::zero(file));
-            kernel.finish_op(OpKind::Constant(file), Word(0), NONE, NONE);
-        }
+    for (k, file) in body.constants.iter().enumerate() {
+        names.current[registers + k] = ValueId(kernel.pins.len() as u32);
+        kernel.pins.push(Pin::zero(*file));
+        kernel.finish_op(OpKind::Constant(*file), Word(0), NONE, NONE);
     }
     for register in placement.live_in_of(0) {
         names.current[register] = ValueId(kernel.pins.len() as u32);
@@ -272,7 +270,8 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
         for i in cfg.start[b]..cfg.start[b + 1] {
             let at = i as usize;
             instruction_op[at] = kernel.kinds.len() as u32;
-            kernel.pins.extend(body.writes_of(at));
+            let written = body.writes_of(at).iter();
+            kernel.pins.extend(written.map(|r| body.registers[*r as usize]));
             kernel.pins.extend(body.summaries.writes(i).map(|r| body.registers[r]));
             let label = label_uses.next_if(|(j, _)| *j == i).map_or(NONE, |(_, l)| *l);
             let kind = if code.layout[at] == NONE {
@@ -327,21 +326,18 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
             if b > 0 {
                 for i in cfg.start[b - 1]..cfg.start[b] {
                     let op = instruction_op[i as usize] as usize;
-                    let mut at = kernel.operand_start[op] as usize;
-                    let mut operand = |value| {
-                        kernel.operands[at] = value;
-                        at += 1;
-                    };
-                    for &pin in body.reads_of(i as usize) {
-                        operand(match pin.is_zero() {
-                            true => names.constants[file_index(pin.file())],
-                            false => names.current[body.dense_of(pin)],
-                        });
+                    let operands = kernel.operand_start[op] as usize..kernel.operand_start[op + 1] as usize;
+                    let reads = body.reads_of(i as usize);
+                    let (own, implied) = kernel.operands[operands].split_at_mut(reads.len());
+                    for (operand, register) in own.iter_mut().zip(reads) {
+                        *operand = names.current[*register as usize];
                     }
-                    body.summaries.reads(i).for_each(|r| operand(names.current[r]));
+                    for (operand, register) in implied.iter_mut().zip(body.summaries.reads(i)) {
+                        *operand = names.current[register];
+                    }
                     let mut result = kernel.result_start[op];
-                    for &pin in body.writes_of(i as usize) {
-                        names.set(body.dense_of(pin), ValueId(result));
+                    for register in body.writes_of(i as usize) {
+                        names.set(*register as usize, ValueId(result));
                         result += 1;
                     }
                     for register in body.summaries.writes(i) {

@@ -18,61 +18,45 @@ impl Out {
         }
     }
 
-    #[inline]
-    fn room(&mut self, bytes: usize) {
-        if self.bytes.len() - self.len < bytes {
-            self.grow(bytes);
-        }
-    }
-
     #[cold]
     fn grow(&mut self, bytes: usize) {
         let size = (self.bytes.len() * 2).max(self.len + bytes);
         self.bytes.resize(size, 0);
     }
 
+    /// Lets `write` fill in a line of at most `bytes` bytes, the chunks that reach over its end included.
     #[inline]
-    pub fn push(&mut self, byte: u8) {
-        self.room(1);
-        self.bytes[self.len] = byte;
-        self.len += 1;
+    pub fn line(&mut self, bytes: usize, write: impl FnOnce(&mut Line<'_>)) {
+        if self.bytes.len() - self.len < bytes {
+            self.grow(bytes);
+        }
+        let mut line = Line {
+            bytes: &mut self.bytes[self.len..],
+            len: 0,
+        };
+        write(&mut line);
+        self.len += line.len;
     }
 
-    #[inline]
+    pub fn push(&mut self, byte: u8) {
+        self.push_str_bytes(&[byte]);
+    }
+
     pub fn push_str(&mut self, text: &str) {
-        self.room(text.len());
-        self.bytes[self.len..self.len + text.len()].copy_from_slice(text.as_bytes());
-        self.len += text.len();
+        self.push_str_bytes(text.as_bytes());
+    }
+
+    fn push_str_bytes(&mut self, bytes: &[u8]) {
+        if self.bytes.len() - self.len < bytes.len() {
+            self.grow(bytes.len());
+        }
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
     }
 
     /// Appends a whole array, of which `len` bytes count.
-    #[inline]
     pub fn push_array<const N: usize>(&mut self, array: &[u8; N], len: usize) {
-        self.room(N);
-        if let Some(to) = self.bytes[self.len..].first_chunk_mut::<N>() {
-            *to = *array;
-        }
-        self.len += len.min(N);
-    }
-
-    /// Appends `pool[start..end]`; the pool must have [`PAD`] more bytes.
-    #[inline]
-    pub fn push_pool(&mut self, pool: &[u8], start: usize, end: usize) {
-        self.room(end - start + PAD);
-        let mut from = start;
-        let mut to = self.len;
-        while from < end {
-            let (Some(to_chunk), Some(from_chunk)) = (
-                self.bytes[to..].first_chunk_mut::<PAD>(),
-                pool[from..].first_chunk::<PAD>(),
-            ) else {
-                break;
-            };
-            *to_chunk = *from_chunk;
-            from += PAD;
-            to += PAD;
-        }
-        self.len += end - start;
+        self.line(N, |line| line.array(array, len));
     }
 
     /// A decimal number.
@@ -88,16 +72,41 @@ impl Out {
     }
 }
 
-impl std::io::Write for Out {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.room(bytes.len());
-        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
-        Ok(bytes.len())
+impl std::fmt::Write for Out {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.push_str(text);
+        Ok(())
+    }
+}
+
+/// A piece of an [`Out`] that is being written; what does not fit is left out. It is small and holds its own length, so that both stay in
+/// processor registers while many short pieces are put behind each other.
+pub(crate) struct Line<'a> {
+    bytes: &'a mut [u8],
+    len: usize,
+}
+
+impl Line<'_> {
+    /// Appends a whole array, of which `len` bytes count.
+    #[inline(always)]
+    pub fn array<const N: usize>(&mut self, array: &[u8; N], len: usize) {
+        if let Some(to) = self.bytes.get_mut(self.len..).and_then(|b| b.first_chunk_mut()) {
+            *to = *array;
+            self.len += len;
+        }
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+    /// Appends `pool[start..end]`; the pool must have [`PAD`] more bytes.
+    #[inline(always)]
+    pub fn pool(&mut self, pool: &[u8], start: usize, end: usize) {
+        let mut from = start;
+        while from < end {
+            let Some(chunk) = pool.get(from..).and_then(|p| p.first_chunk::<PAD>()) else {
+                return;
+            };
+            self.array(chunk, PAD.min(end - from));
+            from += PAD;
+        }
     }
 }
 
@@ -124,8 +133,10 @@ mod tests {
         let mut pool = b"the quick brown fox jumps".to_vec();
         pool.resize(pool.len() + PAD, 0);
         for _ in 0..10 {
-            out.push_pool(&pool, 4, 20);
-            out.push_pool(&pool, 4, 9);
+            out.line(64, |line| {
+                line.pool(&pool, 4, 20);
+                line.pool(&pool, 4, 9);
+            });
             out.push_array(b"abc", 2);
             out.push(b' ');
             out.decimal(0);

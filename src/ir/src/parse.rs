@@ -3,6 +3,7 @@
 //! The word of an instruction says how its text must read; the reader holds the text against it. So a text whose mnemonic, modifiers,
 //! immediates or registers disagree with its word is an error at the place where it disagrees.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use isa::{Isa, Target, Word};
@@ -57,7 +58,7 @@ pub(crate) fn expect(cursor: &mut Cursor<'_>, text: &str) -> Result<()> {
     }
 }
 
-pub(crate) fn string(cursor: &mut Cursor<'_>, what: &str) -> Result<String> {
+pub(crate) fn string<'a>(cursor: &mut Cursor<'a>, what: &str) -> Result<Cow<'a, str>> {
     cursor.space();
     cursor
         .string()
@@ -126,7 +127,7 @@ fn attributes(cursor: &mut Cursor<'_>) -> Result<Attributes> {
                 let bad = || cursor.error_at(at, "expected \"0x<32 digits>\" or \"0x<32 digits> x<count>\"");
                 let (word, count) = match text.split_once(" x") {
                     Some((word, count)) => (word, count.parse::<usize>().map_err(|_| bad())?),
-                    None => (text.as_str(), 1),
+                    None => (&*text, 1),
                 };
                 let word = Cursor::new(word).word().filter(|_| word.len() == 34).ok_or_else(bad)?;
                 if count > 1 << 16 {
@@ -156,7 +157,7 @@ fn function(mut cursor: Cursor<'_>) -> Result<(Kernel, usize)> {
         .ok_or_else(|| cursor.error_at(start, "the function has no attribute `sm`"))?;
     let isa = Isa::for_target(sm).map_err(|e| cursor.error_at(start, e.to_string()))?;
     expect(&mut cursor, "{")?;
-    let mut kernel = Kernel::empty(name, sm);
+    let mut kernel = Kernel::empty(name.into_owned(), sm);
     kernel.tail = attributes.tail;
     Parser::new(cursor, isa, kernel, attributes.pins).body()
 }

@@ -6,7 +6,8 @@ use isa::{Isa, RegFile, Word};
 
 use crate::check;
 use crate::kernel::{BlockId, Edge, Kernel, NONE, OpKind, SUCCESSOR, ValueId};
-use crate::layout::{Flow, Layouts};
+use crate::layout::Flow;
+use crate::layouts::Layouts;
 use crate::lex::{Cursor, is_name_byte};
 use crate::parse::{Result, expect, pin};
 use crate::pin::{FILES, Pin, file_type};
@@ -14,12 +15,19 @@ use crate::print::{constant_name, constant_op};
 
 /// The values that one name stands for.
 #[derive(Clone, Copy)]
-struct Group {
-    first: u32,
-    count: u32,
+pub(crate) struct Group {
+    pub first: u32,
+    /// 0 until it is defined.
+    pub count: u16,
+    /// The register of the first value.
+    pub pin: Pin,
 }
 
-const UNDEFINED: Group = Group { first: 0, count: 0 };
+const UNDEFINED: Group = Group {
+    first: 0,
+    count: 0,
+    pin: Pin::R0,
+};
 /// Block arguments are numbered from here until the number of results is known.
 const ARG: u32 = 1 << 31;
 
@@ -49,8 +57,8 @@ pub(crate) struct Parser<'a> {
     /// Finds ` raw 0x`.
     pub raw_finder: memchr::memmem::Finder<'static>,
     /// Values by name: numbers first, then other names.
-    numbered: Vec<Group>,
-    named: Vec<Group>,
+    pub numbered: Vec<Group>,
+    pub named: Vec<Group>,
     names: HashMap<&'a str, u32>,
     block_names: HashMap<&'a str, u32>,
     /// Block of each block name, `NONE` until it is defined.
@@ -60,7 +68,7 @@ pub(crate) struct Parser<'a> {
     pins: Vec<Vec<Pin>>,
     pending: Vec<Pending>,
     /// Position of each operation.
-    positions: Vec<usize>,
+    pub positions: Vec<usize>,
     /// The operands of the operation that is being read, and the registers that its word names for them.
     pub operands: Vec<u32>,
     pub expected: Vec<Pin>,
@@ -73,7 +81,7 @@ pub(crate) struct Parser<'a> {
 const PENDING: u32 = 1 << 30;
 
 /// Names that need no table: the constants, as the printer calls them.
-const CONSTANTS: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP];
+pub(crate) const CONSTANTS: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP];
 
 impl<'a> Parser<'a> {
     pub fn new(cursor: Cursor<'a>, isa: &'static Isa, kernel: Kernel, pins: Vec<Vec<Pin>>) -> Parser<'a> {
@@ -122,6 +130,7 @@ impl<'a> Parser<'a> {
 
     pub fn body(mut self) -> Result<(Kernel, usize)> {
         let mut layouts = Layouts::new(self.isa, self.kernel.target);
+        self.reserve();
         let mut block = 0u32;
         let mut first = true;
         loop {
@@ -155,8 +164,18 @@ impl<'a> Parser<'a> {
         self.end_block(&layouts)?;
         self.cursor.pos += 1;
         let end = self.cursor.pos;
-        self.kernel.layouts = layouts.list;
+        self.kernel.layouts = layouts.into_list();
         Ok((self.finish()?, end))
+    }
+
+    /// Makes room for a function of usual instructions, if it is laid out as printed.
+    fn reserve(&mut self) {
+        let rest = self.cursor.rest();
+        let ops = memchr::memmem::find(rest, b"\n  }\n").unwrap_or(0) / 128;
+        self.kernel.reserve(ops, 2 * ops);
+        self.kernel.operands.reserve(5 * ops);
+        self.positions.reserve(ops);
+        self.numbered.reserve(ops);
     }
 
     fn end_block(&mut self, layouts: &Layouts) -> Result<()> {
@@ -204,7 +223,7 @@ impl<'a> Parser<'a> {
                 };
                 expect(&mut self.cursor, ":")?;
                 expect(&mut self.cursor, file_type(pin.file()))?;
-                self.define(name, ARG | self.arg_pins.len() as u32, 1, at)?;
+                self.define(name, ARG | self.arg_pins.len() as u32, 1, pin, at)?;
                 self.arg_pins.push(pin);
                 self.cursor.space();
                 if self.cursor.eat(")") {
@@ -254,11 +273,9 @@ impl<'a> Parser<'a> {
             at += 1;
         }
         let ends = !rest.get(at).is_some_and(|c| is_name_byte(*c));
-        if at > 1 && ends && (rest[1] != b'0' || at == 2) && (number as usize) < self.cursor.len() {
+        if at > 1 && ends && (rest[1] != b'0' || at == 2) && self.is_number(number) {
             self.cursor.pos += at;
-            if number as usize >= self.numbered.len() {
-                self.numbered.resize(number as usize + 1, UNDEFINED);
-            }
+            self.number(number);
             return Ok(number);
         }
         self.cursor.pos += 1;
@@ -277,6 +294,19 @@ impl<'a> Parser<'a> {
         Ok(id | ARG)
     }
 
+    /// Makes room for the value of that number; `None` for a number that no printed text of this size has.
+    pub fn number(&mut self, number: u32) -> Option<()> {
+        let there = self.is_number(number);
+        if there && number as usize >= self.numbered.len() {
+            self.numbered.resize(number as usize + 1, UNDEFINED);
+        }
+        there.then_some(())
+    }
+
+    fn is_number(&self, number: u32) -> bool {
+        (number as usize) < self.cursor.len()
+    }
+
     fn group(&mut self, name: u32) -> &mut Group {
         match name & ARG {
             0 => &mut self.numbered[name as usize],
@@ -284,12 +314,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn define(&mut self, name: u32, first: u32, count: u32, pos: usize) -> Result<()> {
+    fn define(&mut self, name: u32, first: u32, count: u16, pin: Pin, pos: usize) -> Result<()> {
         let group = self.group(name);
         if group.count != 0 {
             return Err(self.cursor.error_at(pos, "the value is defined twice"));
         }
-        *group = Group { first, count };
+        *group = Group { first, count, pin };
         Ok(())
     }
 
@@ -323,7 +353,7 @@ impl<'a> Parser<'a> {
     }
 
     fn pick(&self, group: Group, sub: u32, indexed: bool, pos: usize) -> Result<u32> {
-        if sub >= group.count {
+        if sub >= u32::from(group.count) {
             return Err(self
                 .cursor
                 .error_at(pos, format!("the operation has only {} results", group.count)));
@@ -374,8 +404,10 @@ impl<'a> Parser<'a> {
     }
 
     fn operation(&mut self, layouts: &mut Layouts) -> Result<()> {
-        let start = self.cursor.pos;
-        self.positions.push(start);
+        self.positions.push(self.cursor.pos);
+        if self.exact(layouts) {
+            return Ok(());
+        }
         let mut results = None;
         if self.cursor.peek() == Some(b'%') {
             let name = self.value_name()?;
@@ -384,10 +416,9 @@ impl<'a> Parser<'a> {
                 self.cursor.space();
                 if self.cursor.skip(b":") {
                     self.cursor.space();
-                    count = self
-                        .cursor
-                        .decimal()
-                        .filter(|n| *n > 1 && *n < 1 << 16)
+                    let number = self.cursor.decimal().and_then(|n| u16::try_from(n).ok());
+                    count = number
+                        .filter(|n| *n > 1)
                         .ok_or_else(|| self.cursor.error("expected a number of results above 1"))?;
                 }
                 expect(&mut self.cursor, "=")?;
@@ -402,8 +433,8 @@ impl<'a> Parser<'a> {
         }
         let name = self.cursor.identifier();
         if let Some(file) = FILES.into_iter().find(|f| *f != RegFile::B && constant_op(*f) == name) {
-            self.results(results, self.kernel.pins.len() as u32, 1, at)?;
             self.kernel.pins.push(Pin::zero(file));
+            self.results(results, 1, at)?;
             self.kernel.finish_op(OpKind::Constant(file), Word(0), NONE, NONE);
             return Ok(());
         }
@@ -413,7 +444,7 @@ impl<'a> Parser<'a> {
                 self.cursor.space();
                 let label = self.cursor.decimal().filter(|l| *l < SUCCESSOR);
                 let label = label.ok_or_else(|| self.cursor.error("expected the number of a label"))?;
-                self.results(results, self.kernel.pins.len() as u32, 0, at)?;
+                self.results(results, 0, at)?;
                 self.kernel.finish_op(OpKind::Label, Word(0), NONE, label);
                 return Ok(());
             }
@@ -427,7 +458,7 @@ impl<'a> Parser<'a> {
                     .cursor
                     .word()
                     .ok_or_else(|| self.cursor.error("expected `0x` and 32 hexadecimal digits"))?;
-                self.results(results, self.kernel.pins.len() as u32, 0, at)?;
+                self.results(results, 0, at)?;
                 self.kernel.finish_op(OpKind::Opaque, Word(word), NONE, NONE);
                 return Ok(());
             }
@@ -440,7 +471,7 @@ impl<'a> Parser<'a> {
                 return Err(self.cursor.error_at(at, message));
             }
         };
-        self.results(results, self.kernel.pins.len() as u32, 0, at)?;
+        self.results(results, 0, at)?;
         let count = self.successors()?;
         match (kind, count) {
             (OpKind::Fall, 1) | (OpKind::End, 0) | (OpKind::Entry, _) => {}
@@ -455,10 +486,14 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Defines the results of the current operation: `count` values from `first` on.
-    pub fn results(&mut self, results: Option<(u32, u32)>, first: u32, count: u32, pos: usize) -> Result<()> {
+    /// Defines the results of the current operation: the last `count` values.
+    pub fn results(&mut self, results: Option<(u32, u16)>, count: usize, pos: usize) -> Result<()> {
+        let first = self.kernel.pins.len() - count;
         match results {
-            Some((name, n)) if n == count => self.define(name, first, count, pos),
+            Some((name, n)) if usize::from(n) == count => {
+                let pin = self.kernel.pins[first];
+                self.define(name, first as u32, n, pin, pos)
+            }
             None if count == 0 => Ok(()),
             _ => {
                 let written = results.map_or(0, |r| r.1);
@@ -469,7 +504,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn live_in(&mut self, results: Option<(u32, u32)>, at: usize) -> Result<()> {
+    fn live_in(&mut self, results: Option<(u32, u16)>, at: usize) -> Result<()> {
         expect(&mut self.cursor, "to")?;
         self.cursor.space();
         let file = FILES.into_iter().find(|f| self.cursor.eat(file_type(*f)));
@@ -481,8 +516,8 @@ impl<'a> Parser<'a> {
             return Err(self.cursor.error_at(at_pin, format!("{pin} is no {}", file_type(file))));
         }
         expect(&mut self.cursor, "}")?;
-        self.results(results, self.kernel.pins.len() as u32, 1, at)?;
         self.kernel.pins.push(pin);
+        self.results(results, 1, at)?;
         self.kernel.finish_op(OpKind::LiveIn, Word(0), NONE, NONE);
         Ok(())
     }

@@ -3,7 +3,8 @@
 use isa::Word;
 
 use crate::kernel::{NONE, OpKind, SUCCESSOR};
-use crate::layout::{Flow, Layout, Layouts};
+use crate::layout::{Flow, Layout};
+use crate::layouts::Layouts;
 use crate::lex::ParseError;
 use crate::parse::{Result, expect, pin};
 use crate::parse_body::{Expect, Parser};
@@ -41,7 +42,7 @@ impl Parser<'_> {
         }
     }
 
-    pub(crate) fn instruction(&mut self, layouts: &mut Layouts, results: Option<(u32, u32)>, at: usize) -> Result<()> {
+    pub(crate) fn instruction(&mut self, layouts: &mut Layouts, results: Option<(u32, u16)>, at: usize) -> Result<()> {
         self.cursor.pos = at;
         // The next ` raw 0x` is the right one, unless the text is laid out in another way than the printer's.
         let next = self.raw_finder.find(self.cursor.rest()).map(|raw| at + raw + 1);
@@ -65,7 +66,7 @@ impl Parser<'_> {
     fn instruction_with(
         &mut self,
         layouts: &mut Layouts,
-        results: Option<(u32, u32)>,
+        results: Option<(u32, u16)>,
         at: usize,
         raw: usize,
     ) -> Result<()> {
@@ -119,7 +120,7 @@ impl Parser<'_> {
         layout.each_write(word, |pin| pins.push(pin));
         pins.extend(written);
         let count = pins.len() - first;
-        self.results(results, first as u32, count as u32, at)?;
+        self.results(results, count, at)?;
         if !self.types(layout, first, count) {
             return Err(self.disagrees(layout, word));
         }

@@ -62,9 +62,21 @@ impl Pin {
     /// How many different values [`Pin::index`] has.
     pub const COUNT: usize = 5 * 256;
 
+    /// The first register.
+    pub const R0: Pin = Pin(0);
+
+    /// Above all values of [`Pin::to_bits`].
+    pub(crate) const END: usize = 0x800 + Pin::COUNT;
+
     /// Register `number` of `file`. The constant register is [`Pin::zero`].
     pub fn new(file: RegFile, number: u8) -> Pin {
         Pin((file_index(file) as u16) << 8 | number as u16)
+    }
+
+    /// The register of that number in the file of this one, which must be number 0.
+    #[inline]
+    pub(crate) fn behind(self, number: u8) -> Pin {
+        Pin(self.0 | number as u16)
     }
 
     /// `RZ`, `URZ`, `PT` or `UPT`.

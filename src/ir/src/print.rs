@@ -1,16 +1,14 @@
 //! Kernels as text (lit/GRAMMAR.md).
 
-use std::convert::Infallible;
-use std::io::Write as _;
+use std::fmt::Write as _;
 
 use isa::{RegFile, Word};
 
 use crate::kernel::{BlockId, Kernel, NONE, Op, OpKind, SUCCESSOR, ValueId};
-use crate::layout::Flow;
-use crate::out::{Out, decimal};
-use crate::pin::file_type;
+use crate::layout::{Flow, Item, Layout};
+use crate::out::{Line, Out, PAD, decimal};
+use crate::pin::{Pin, file_type};
 use crate::shape::quote;
-use crate::syntax::{Buffer, Sink, walk};
 
 /// The text of a module.
 pub fn print_module(kernels: &[Kernel]) -> String {
@@ -18,10 +16,9 @@ pub fn print_module(kernels: &[Kernel]) -> String {
     out.push_str("module {\n");
     for kernel in kernels {
         Printer {
-            names: names(kernel),
+            names: &names(kernel),
             kernel,
             out: &mut out,
-            op: None,
             terminates: None,
         }
         .function();
@@ -30,62 +27,81 @@ pub fn print_module(kernels: &[Kernel]) -> String {
     out.finish()
 }
 
-/// What a value is called.
+/// What a value is called, as a chunk for [`Line::array`].
 #[derive(Clone, Copy)]
 struct Name {
-    text: [u8; 24],
+    text: [u8; Name::SIZE],
     len: u8,
 }
 
 impl Name {
-    /// `%number`, or `%number#sub`.
-    fn new(number: u32, sub: Option<u32>) -> Name {
-        let mut text = [0; 24];
-        text[0] = b'%';
-        let (digits, mut len) = decimal(number);
-        text[1..11].copy_from_slice(&digits);
-        len += 1;
-        if let Some(sub) = sub {
-            text[len] = b'#';
-            let (digits, count) = decimal(sub);
-            text[len + 1..len + 11].copy_from_slice(&digits);
-            len += 1 + count;
-        }
-        Name { text, len: len as u8 }
+    /// `%`, a number, `#`, and the number of a result, each of at most ten digits.
+    const SIZE: usize = 23;
+
+    const EMPTY: Name = Name {
+        text: [0; Name::SIZE],
+        len: 0,
+    };
+
+    fn new(text: &str) -> Name {
+        let mut name = Name::EMPTY;
+        name.push(b'%');
+        text.bytes().for_each(|b| name.push(b));
+        name
     }
 
-    fn constant(file: RegFile) -> Name {
-        let mut text = [0; 24];
-        let name = constant_name(file);
-        text[0] = b'%';
-        text[1..1 + name.len()].copy_from_slice(name.as_bytes());
-        Name {
-            text,
-            len: name.len() as u8 + 1,
+    fn push(&mut self, byte: u8) {
+        self.text[self.len as usize] = byte;
+        self.len += 1;
+    }
+
+    /// Adds one to the number that the name ends with.
+    fn count(&mut self) {
+        for digit in self.text[1..self.len as usize].iter_mut().rev() {
+            if *digit < b'9' {
+                *digit += 1;
+                return;
+            }
+            *digit = b'0';
         }
+        // It was all nines.
+        self.text[1] = b'1';
+        self.push(b'0');
+    }
+
+    /// The name of one of several results.
+    fn result(mut self, n: u32) -> Name {
+        self.push(b'#');
+        let (digits, len) = decimal(n);
+        digits[..len].iter().for_each(|d| self.push(*d));
+        self
     }
 }
 
 /// The names of all values.
 fn names(kernel: &Kernel) -> Vec<Name> {
-    let mut names = vec![Name { text: [0; 24], len: 0 }; kernel.pins.len()];
-    let mut next = 0;
-    let results = kernel.result_count();
+    let mut names = vec![Name::EMPTY; kernel.pins.len()];
+    let mut next = Name::new("0");
+    let (results, arguments) = names.split_at_mut(kernel.result_count() as usize);
     for b in 0..kernel.block_count() {
         for a in kernel.arg_start[b]..kernel.arg_start[b + 1] {
-            names[(results + a) as usize] = Name::new(next, None);
-            next += 1;
+            arguments[a as usize] = next;
+            next.count();
         }
         for op in kernel.block_start[b] as usize..kernel.block_start[b + 1] as usize {
-            let (first, end) = (kernel.result_start[op], kernel.result_start[op + 1]);
-            if let OpKind::Constant(file) = kernel.kinds[op] {
-                names[first as usize] = Name::constant(file);
-                continue;
+            let names = &mut results[kernel.result_start[op] as usize..kernel.result_start[op + 1] as usize];
+            match names {
+                [] => continue,
+                [name] => match kernel.kinds[op] {
+                    OpKind::Constant(file) => {
+                        *name = Name::new(constant_name(file));
+                        continue;
+                    }
+                    _ => *name = next,
+                },
+                several => (0..).zip(several).for_each(|(n, name)| *name = next.result(n)),
             }
-            for v in first..end {
-                names[v as usize] = Name::new(next, (end - first > 1).then_some(v - first));
-            }
-            next += (first != end) as u32;
+            next.count();
         }
     }
     names
@@ -113,10 +129,8 @@ pub(crate) fn constant_op(file: RegFile) -> &'static str {
 
 struct Printer<'k, 'o> {
     kernel: &'k Kernel,
-    names: Vec<Name>,
+    names: &'k [Name],
     out: &'o mut Out,
-    /// The operation that is being walked.
-    op: Option<Op<'k>>,
     /// The block that it ends.
     terminates: Option<BlockId>,
 }
@@ -170,7 +184,7 @@ impl<'k> Printer<'k, '_> {
         self.out.push_str(", tail = [");
         for (k, run) in tail.chunk_by(|a, b| a == b).enumerate() {
             self.out.push_str(if k > 0 { ", \"" } else { "\"" });
-            hex_word(self.out, run[0]);
+            self.hex_word(run[0]);
             if run.len() > 1 {
                 let _ = write!(self.out, " x{}", run.len());
             }
@@ -242,7 +256,7 @@ impl<'k> Printer<'k, '_> {
                 self.out.push_str("sass.opaque");
                 self.successors();
                 self.out.push_str(" raw ");
-                hex_word(self.out, op.word());
+                self.hex_word(op.word());
             }
             OpKind::Inst => self.instruction(op),
         }
@@ -254,49 +268,49 @@ impl<'k> Printer<'k, '_> {
         self.results(op);
         let Some(layout) = op.layout() else { return };
         let word = op.word();
-        self.op = Some(op);
-        let Ok(()) = walk(layout, word, self);
-        let types_of_all = op.results();
+        let inst = Inst {
+            layout,
+            word,
+            operands: op.operands(),
+            names: self.names,
+            label: kernel.labels[op.id().index()],
+        };
+        self.out.line(inst.size(), |line| inst.write(line));
+        let results = op.result_pins();
         if matches!(layout.flow, Flow::Call | Flow::Return) {
-            let reads = op.operands().get(layout.own_operands(word)..).unwrap_or(&[]);
-            if !reads.is_empty() {
-                self.out.push_str(" reads(");
-                self.typed_values(reads);
-                self.out.push(b')');
-            }
-            let own = layout.write_count(word);
-            for (k, v) in op.results().skip(own).enumerate() {
-                let _ = write!(
-                    self.out,
-                    "{}\"{}\"",
-                    if k > 0 { ", " } else { " writes(" },
-                    kernel.pin(v)
-                );
-            }
-            if types_of_all.len() > own {
-                self.out.push(b')');
-            }
+            self.summary(op.operands(), results, layout, word);
         }
         self.successors();
-        self.out.push_str(" raw ");
-        hex_word(self.out, word);
-        let types = &layout.types;
-        let mut files = types_of_all.map(|v| kernel.pins[v.index()].file());
-        match (files.len(), files.next()) {
-            (0, _) if !types.has_operands => {}
-            (0, _) => self.out.push_pool(&layout.literals, types.start, types.end_of_none),
-            (1, Some(file)) if Some(file) == types.single => {
-                self.out
-                    .push_pool(&layout.literals, types.start_single, types.end_single);
-            }
-            (_, first) => {
-                self.out.push_pool(&layout.literals, types.start, types.end);
-                for (k, file) in first.into_iter().chain(files).enumerate() {
-                    self.out.push_str(if k > 0 { ", " } else { "" });
-                    self.out.push_str(file_type(file));
+        self.out.line(Inst::END + layout.literals.len(), |line| {
+            inst.write_end(line, results);
+        });
+        if let [first, rest @ ..] = results {
+            if !(rest.is_empty() && Some(first.file()) == layout.types.single) {
+                self.out.push_str(file_type(first.file()));
+                for pin in rest {
+                    self.out.push_str(", ");
+                    self.out.push_str(file_type(pin.file()));
                 }
                 self.out.push(b')');
             }
+        }
+    }
+
+    /// What a call or a return reads and writes without naming it.
+    fn summary(&mut self, operands: &[ValueId], results: &[Pin], layout: &Layout, word: Word) {
+        let reads = operands.get(layout.own_operands(word)..).unwrap_or(&[]);
+        if !reads.is_empty() {
+            self.out.push_str(" reads(");
+            self.typed_values(reads);
+            self.out.push(b')');
+        }
+        let writes = results.get(layout.write_count(word)..).unwrap_or(&[]);
+        for (k, pin) in writes.iter().enumerate() {
+            let open = if k > 0 { ", " } else { " writes(" };
+            let _ = write!(self.out, "{open}\"{pin}\"");
+        }
+        if !writes.is_empty() {
+            self.out.push(b')');
         }
     }
 
@@ -345,51 +359,113 @@ impl<'k> Printer<'k, '_> {
         }
     }
 
-    #[inline]
+    fn hex_word(&mut self, word: Word) {
+        let text = hex_word(word);
+        self.out.push_array(&text, text.len());
+    }
+
     fn name(&mut self, value: ValueId) {
         let name = &self.names[value.index()];
         self.out.push_array(&name.text, name.len as usize);
     }
 }
 
-impl Sink for Printer<'_, '_> {
-    type Error = Infallible;
+/// An instruction that is written as one line.
+struct Inst<'a> {
+    layout: &'a Layout,
+    word: Word,
+    operands: &'a [ValueId],
+    names: &'a [Name],
+    label: u32,
+}
 
-    fn lit(&mut self, text: &str) -> Result<(), Infallible> {
-        self.out.push_str(text);
-        Ok(())
+impl Inst<'_> {
+    /// Room for what stands behind operands and successors, but for the types, which are in the literals.
+    const END: usize = 64;
+
+    /// An upper limit of what [`Inst::write`] writes.
+    fn size(&self) -> usize {
+        let layout = self.layout;
+        // A segment has a chunk beyond its text, and an item of at most one chunk; a merged value has a comma.
+        layout.literals.len() + layout.segs.len() * (PAD + 48) + self.operands.len() * (Name::SIZE + 2) + 64
     }
 
-    #[inline]
-    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> Result<(), Infallible> {
-        self.out.push_pool(pool, start, end);
-        Ok(())
-    }
-
-    fn value(&mut self, operand: usize) -> Result<(), Infallible> {
-        if let Some(&value) = self.op.and_then(|op| op.operands().get(operand)) {
-            self.name(value);
+    /// Name, guard, operands, merged values, hidden operands, code label.
+    #[inline(always)]
+    fn write(&self, line: &mut Line<'_>) {
+        let Inst { layout, word, .. } = *self;
+        for seg in &layout.segs {
+            line.pool(&layout.literals, seg.start as usize, seg.end as usize);
+            match seg.item {
+                Item::None => {}
+                Item::Guard => {
+                    if layout.guard_negated(word) {
+                        line.array(b"not ", 4);
+                    }
+                    self.value(line, 0);
+                }
+                Item::Value(n) => self.value(line, usize::from(n)),
+                Item::Imm(n) => {
+                    let number = layout.imms[usize::from(n)].text(word);
+                    line.array(&number.bytes, number.len as usize);
+                }
+                Item::Named(slot) => text(line, &layout.slots[usize::from(slot)].pin(word).to_string()),
+                Item::Merge if layout.is_guarded(word) => {
+                    for n in layout.reads.len()..layout.own_operands(word) {
+                        match n == layout.reads.len() {
+                            true => line.array(b" merge(", 7),
+                            false => line.array(b", ", 2),
+                        }
+                        self.value(line, n);
+                    }
+                    if !layout.merges.is_empty() && layout.own_operands(word) > layout.reads.len() {
+                        line.array(b")", 1);
+                    }
+                }
+                Item::Merge => {}
+                Item::Label { first, imm } => {
+                    let comma = if first { " " } else { ", " };
+                    match self.label {
+                        SUCCESSOR => {}
+                        NONE => text(
+                            line,
+                            &format!("{comma}rel({})", layout.imms[usize::from(imm)].text(word).as_str()),
+                        ),
+                        label => text(line, &format!("{comma}label({label})")),
+                    }
+                }
+            }
         }
-        Ok(())
     }
 
-    fn label(&mut self, first: bool, offset: &Buffer) -> Result<(), Infallible> {
-        let Some(op) = self.op else { return Ok(()) };
-        let label = self.kernel.labels[op.id().index()];
-        if label == SUCCESSOR {
-            return Ok(());
+    #[inline(always)]
+    fn value(&self, line: &mut Line<'_>, operand: usize) {
+        let value = self.operands.get(operand);
+        if let Some(name) = value.and_then(|v| self.names.get(v.index())) {
+            line.array(&name.text, name.len as usize);
         }
-        self.out.push_str(if first { " " } else { ", " });
-        if label == NONE {
-            self.out.push_str("rel(");
-            self.out.push_pool(&offset.bytes, 0, offset.len as usize);
-        } else {
-            self.out.push_str("label(");
-            self.out.decimal(label);
-        }
-        self.out.push(b')');
-        Ok(())
     }
+
+    /// The word and the types, without those of the results if there are several kinds.
+    #[inline(always)]
+    fn write_end(&self, line: &mut Line<'_>, results: &[Pin]) {
+        line.array(b" raw ", 5);
+        let word = hex_word(self.word);
+        line.array(&word, word.len());
+        let (literals, types) = (&self.layout.literals, &self.layout.types);
+        match results {
+            [] if !types.has_operands => {}
+            [] => line.pool(literals, types.start, types.end_of_none),
+            [one] if Some(one.file()) == types.single => line.pool(literals, types.start_single, types.end_single),
+            _ => line.pool(literals, types.start, types.end),
+        }
+    }
+}
+
+/// A short text that is rare.
+#[cold]
+fn text(line: &mut Line<'_>, text: &str) {
+    text.bytes().for_each(|b| line.array(&[b], 1));
 }
 
 /// For every block the blocks that lead to it, ascending, once for each edge.
@@ -403,25 +479,13 @@ fn predecessors(kernel: &Kernel) -> Vec<Vec<u32>> {
     all
 }
 
-/// `0x` and 32 digits.
-fn hex_word(out: &mut Out, word: Word) {
+/// `0x` and 32 digits. Without branches or tables, so that it becomes vector code.
+fn hex_word(word: Word) -> [u8; 34] {
     let mut text = *b"0x00000000000000000000000000000000";
-    for (k, byte) in word.0.to_be_bytes().into_iter().enumerate() {
-        let [high, low] = HEX_PAIRS[byte as usize];
-        text[2 + 2 * k] = high;
-        text[3 + 2 * k] = low;
+    for (digits, byte) in text[2..].chunks_exact_mut(2).zip(word.0.to_be_bytes()) {
+        for (digit, value) in digits.iter_mut().zip([byte >> 4, byte & 15]) {
+            *digit = value + if value < 10 { b'0' } else { b'a' - 10 };
+        }
     }
-    out.push_array(&text, text.len());
+    text
 }
-
-/// The two digits of every byte.
-static HEX_PAIRS: [[u8; 2]; 256] = {
-    let digits = *b"0123456789abcdef";
-    let mut pairs = [[0; 2]; 256];
-    let mut i = 0;
-    while i < 256 {
-        pairs[i] = [digits[i >> 4], digits[i & 15]];
-        i += 1;
-    }
-    pairs
-};

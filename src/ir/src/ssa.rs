@@ -25,13 +25,33 @@ impl Accesses {
         }
     }
 
-    pub fn read(&mut self, block: usize, register: usize) {
-        let i = block * self.words + register / 64;
-        self.reads[i] |= (1 << (register % 64)) & !self.writes[i];
+    pub fn block(&mut self, block: usize) -> BlockAccesses<'_> {
+        let range = block * self.words..(block + 1) * self.words;
+        BlockAccesses {
+            reads: &mut self.reads[range.clone()],
+            writes: &mut self.writes[range],
+        }
+    }
+}
+
+/// What one block does with registers; accesses are told in order.
+pub(crate) struct BlockAccesses<'a> {
+    reads: &'a mut [u64],
+    writes: &'a mut [u64],
+}
+
+impl BlockAccesses<'_> {
+    pub fn read(&mut self, register: usize) {
+        self.reads[register / 64] |= (1 << (register % 64)) & !self.writes[register / 64];
     }
 
-    pub fn write(&mut self, block: usize, register: usize) {
-        self.writes[block * self.words + register / 64] |= 1 << (register % 64);
+    pub fn write(&mut self, register: usize) {
+        self.writes[register / 64] |= 1 << (register % 64);
+    }
+
+    /// It is not read.
+    pub fn forget(&mut self, register: usize) {
+        self.reads[register / 64] &= !(1 << (register % 64));
     }
 }
 

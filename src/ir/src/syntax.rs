@@ -2,7 +2,7 @@
 
 use isa::Word;
 
-use crate::layout::{Imm, Layout, Seg};
+use crate::layout::{Imm, Item, Layout};
 
 /// Where the walk goes: out to a string, or against one.
 pub trait Sink {
@@ -25,45 +25,34 @@ pub trait Sink {
 /// Name, guard, operands, merged values, hidden operands.
 pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S::Error> {
     for seg in &layout.segs {
-        match *seg {
-            Seg::Lit(start, end) => sink.pool(&layout.literals, start as usize, end as usize)?,
-            Seg::Guard => {
+        if seg.end > seg.start {
+            sink.pool(&layout.literals, seg.start as usize, seg.end as usize)?;
+        }
+        match seg.item {
+            Item::None => {}
+            Item::Guard => {
                 if layout.guard_negated(word) {
                     sink.lit("not ")?;
                 }
                 sink.value(0)?;
             }
-            Seg::Values { first, count } => values(sink, first as usize, count as usize)?,
-            Seg::Named(slot) => sink.lit(&layout.slots[slot as usize].pin(word).to_string())?,
-            Seg::Imm(n) => {
-                let mut buffer = Buffer::default();
-                layout.imms[n as usize].write(word, &mut buffer);
-                sink.pool(&buffer.bytes, 0, buffer.len as usize)?;
+            Item::Value(operand) => sink.value(operand as usize)?,
+            Item::Named(slot) => sink.lit(&layout.slots[slot as usize].pin(word).to_string())?,
+            Item::Imm(n) => {
+                let number = layout.imms[n as usize].text(word);
+                sink.pool(&number.bytes, 0, number.len as usize)?;
             }
-            Seg::Label { first, imm } => {
-                let mut buffer = Buffer::default();
-                layout.imms[imm as usize].write(word, &mut buffer);
-                sink.label(first, &buffer)?;
-            }
-            Seg::Merge => {
-                let count = layout.merge_count(word);
-                if count > 0 {
-                    sink.lit(" merge(")?;
-                    values(sink, layout.read_count as usize, count)?;
+            Item::Label { first, imm } => sink.label(first, &layout.imms[imm as usize].text(word))?,
+            Item::Merge => {
+                for k in 0..layout.merge_count(word) {
+                    sink.lit(if k > 0 { ", " } else { " merge(" })?;
+                    sink.value(layout.read_count() + k)?;
+                }
+                if layout.merge_count(word) > 0 {
                     sink.lit(")")?;
                 }
             }
         }
-    }
-    Ok(())
-}
-
-fn values<S: Sink>(sink: &mut S, first: usize, count: usize) -> Result<(), S::Error> {
-    for k in 0..count {
-        if k > 0 {
-            sink.lit(", ")?;
-        }
-        sink.value(first + k)?;
     }
     Ok(())
 }
@@ -116,7 +105,9 @@ impl Buffer {
 }
 
 impl Imm {
-    fn write(&self, word: Word, out: &mut Buffer) {
+    /// As the text has it.
+    pub fn text(&self, word: Word) -> Buffer {
+        let mut out = Buffer::default();
         let (value, signed, digits) = match *self {
             Imm::Plain {
                 lo,
@@ -144,5 +135,6 @@ impl Imm {
         } else {
             out.hex(value as u64, digits);
         }
+        out
     }
 }

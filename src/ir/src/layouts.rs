@@ -1,0 +1,221 @@
+//! The layouts of a target, each made once, found by form and selector bits.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use isa::{FormId, Inst, Isa, Target, Word};
+
+use crate::describe::describe;
+use crate::kernel::NONE;
+use crate::layout::Layout;
+
+/// Form and selector bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    form: u16,
+    bits: u128,
+}
+
+impl Hash for Key {
+    /// Mixes the few words of a key; not for hostile keys in large numbers, which only get slow in their own kernel.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let low = (self.bits as u64 ^ u64::from(self.form)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let high = ((self.bits >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mixed = low ^ high.rotate_left(32);
+        state.write_u64(mixed ^ mixed >> 32);
+    }
+}
+
+/// A key is its own hash.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
+    }
+
+    fn write_u64(&mut self, v: u64) {
+        self.0 = v;
+    }
+}
+
+type KeyMap<V> = HashMap<Key, V, BuildHasherDefault<KeyHasher>>;
+
+/// All layouts of a target that any kernel needed so far, up to a limit.
+struct Shared {
+    /// By form: the bits that select text and accesses.
+    key_masks: Vec<u128>,
+    layouts: RwLock<KeyMap<Option<Arc<Layout>>>>,
+    /// What kernels before have looked up, for the next ones: as many as were read or lifted at the same time.
+    caches: Mutex<Vec<Cache>>,
+}
+
+/// More distinct layouts than any real corpus has; beyond it, kernels keep their own.
+const SHARED_LIMIT: usize = 1 << 17;
+
+fn shared(isa: &'static Isa, target: Target) -> &'static Shared {
+    static ALL: [OnceLock<Shared>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
+    ALL[target as usize].get_or_init(|| Shared {
+        key_masks: isa.forms().map(|f| f.selector_mask()).collect(),
+        layouts: RwLock::default(),
+        caches: Mutex::default(),
+    })
+}
+
+/// The part of the shared layouts that one thread has at hand, without locks.
+#[derive(Default)]
+struct Cache {
+    known: KeyMap<Known>,
+    /// Counts kernels.
+    kernel: u64,
+}
+
+struct Known {
+    layout: Option<Arc<Layout>>,
+    /// The kernel that `at` belongs to.
+    kernel: u64,
+    at: u32,
+}
+
+/// A cache that grew beyond this is dropped, not kept for the next kernel.
+const CACHE_LIMIT: usize = 1 << 14;
+
+/// The layouts of one kernel.
+pub(crate) struct Layouts {
+    isa: &'static Isa,
+    target: Target,
+    shared: &'static Shared,
+    cache: Cache,
+    pub list: Vec<Arc<Layout>>,
+}
+
+impl Layouts {
+    pub fn new(isa: &'static Isa, target: Target) -> Layouts {
+        Layouts::continued(isa, target, Vec::new())
+    }
+
+    /// More layouts for a kernel that has some.
+    pub fn continued(isa: &'static Isa, target: Target, list: Vec<Arc<Layout>>) -> Layouts {
+        let shared = shared(isa, target);
+        let mut cache = shared.caches().pop().unwrap_or_default();
+        cache.kernel += 1;
+        Layouts {
+            isa,
+            target,
+            shared,
+            cache,
+            list,
+        }
+    }
+
+    /// The list, without the means to add to it.
+    pub fn into_list(mut self) -> Vec<Arc<Layout>> {
+        std::mem::take(&mut self.list)
+    }
+
+    /// The position of the word's layout in `list`; [`NONE`] for an opaque word.
+    #[inline]
+    pub fn get(&mut self, word: Word) -> u32 {
+        let inst = self.isa.decode(word);
+        if inst.form == FormId::OPAQUE {
+            return NONE;
+        }
+        let key = self.shared.key(inst);
+        match self.cache.known.get(&key) {
+            Some(known) if known.kernel == self.cache.kernel => known.at,
+            _ => self.first(key, inst),
+        }
+    }
+
+    /// As [`Layouts::get`], for the first word of that key in the kernel.
+    #[cold]
+    fn first(&mut self, key: Key, inst: Inst) -> u32 {
+        let known = self.cache.known.entry(key).or_insert_with(|| Known {
+            layout: self.shared.get(self.isa, self.target, key, inst),
+            kernel: 0,
+            at: NONE,
+        });
+        known.kernel = self.cache.kernel;
+        known.at = match &known.layout {
+            // Words that layouts cannot describe are treated as opaque.
+            None => NONE,
+            Some(layout) => {
+                self.list.push(layout.clone());
+                self.list.len() as u32 - 1
+            }
+        };
+        known.at
+    }
+}
+
+impl Drop for Layouts {
+    fn drop(&mut self) {
+        if self.cache.known.len() <= CACHE_LIMIT {
+            self.shared.caches().push(std::mem::take(&mut self.cache));
+        }
+    }
+}
+
+impl Shared {
+    fn caches(&self) -> MutexGuard<'_, Vec<Cache>> {
+        self.caches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, isa: &'static Isa, target: Target, key: Key, inst: Inst) -> Option<Arc<Layout>> {
+        if let Some(layout) = self.layouts.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return layout.clone();
+        }
+        let layout = describe(isa, target, inst).map(Arc::new);
+        let mut layouts = self.layouts.write().unwrap_or_else(PoisonError::into_inner);
+        if layouts.len() < SHARED_LIMIT {
+            return layouts.entry(key).or_insert(layout).clone();
+        }
+        layout
+    }
+
+    #[inline]
+    fn key(&self, inst: Inst) -> Key {
+        let mask = self.key_masks.get(inst.form.0 as usize).copied().unwrap_or(u128::MAX);
+        Key {
+            form: inst.form.0,
+            bits: inst.word.0 & mask,
+        }
+    }
+}
+
+/// The layouts of a target, one word at a time, for callers without a kernel.
+#[derive(Clone, Copy)]
+pub struct LayoutCache {
+    isa: &'static Isa,
+    target: Target,
+    shared: &'static Shared,
+}
+
+impl LayoutCache {
+    /// The layouts of `target`, whose tables `isa` has.
+    pub fn new(isa: &'static Isa, target: Target) -> LayoutCache {
+        LayoutCache {
+            isa,
+            target,
+            shared: shared(isa, target),
+        }
+    }
+
+    /// The layout of a word; `None` for an opaque one. Two words of the same form and modifiers share it (up to a number of layouts that no
+    /// real code reaches).
+    pub fn get(&self, word: Word) -> Option<Arc<Layout>> {
+        let inst = self.isa.decode(word);
+        if inst.form == FormId::OPAQUE {
+            return None;
+        }
+        self.shared.get(self.isa, self.target, self.shared.key(inst), inst)
+    }
+}
