@@ -186,7 +186,8 @@ impl Parser<'_> {
             .take(24)
             .collect();
         cursor.error(format!(
-            "the text does not agree with the word at `{found}`; the word 0x{:032x} is `{text}`",
+            "the text does not agree with the word at `{}`; the word 0x{:032x} is `{text}`",
+            found.trim_end(),
             word.0
         ))
     }
