@@ -21,6 +21,7 @@ mod parse;
 mod parse_body;
 mod parse_exact;
 mod parse_inst;
+mod parse_values;
 mod parts;
 mod pin;
 mod print;

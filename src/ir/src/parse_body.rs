@@ -8,47 +8,11 @@ use crate::check;
 use crate::kernel::{BlockId, Edge, Kernel, NONE, OpKind, SUCCESSOR, ValueId};
 use crate::layout::Flow;
 use crate::layouts::Layouts;
-use crate::lex::{Cursor, is_name_byte};
+use crate::lex::Cursor;
 use crate::parse::{Result, expect, pin};
+use crate::parse_values::{ARG, CONSTANTS, Group, Pending, UNDEFINED};
 use crate::pin::{FILES, Pin, file_type};
-use crate::print::{constant_name, constant_op};
-
-/// The values that one name stands for.
-#[derive(Clone, Copy)]
-pub(crate) struct Group {
-    pub first: u32,
-    /// 0 until it is defined.
-    pub count: u16,
-    /// The register of the first value.
-    pub pin: Pin,
-}
-
-const UNDEFINED: Group = Group {
-    first: 0,
-    count: 0,
-    pin: Pin::R0,
-};
-/// Block arguments are numbered from here until the number of results is known.
-const ARG: u32 = 1 << 31;
-
-/// What a value must be, by the word or by a type.
-#[derive(Clone, Copy)]
-pub(crate) enum Expect {
-    Any,
-    Pin(Pin),
-    File(RegFile),
-}
-
-/// A value that is used before it is defined.
-struct Pending {
-    expect: Expect,
-    /// In edge arguments, else in operands.
-    edge: bool,
-    at: u32,
-    name: u32,
-    sub: u32,
-    pos: usize,
-}
+use crate::print::constant_op;
 
 pub(crate) struct Parser<'a> {
     pub cursor: Cursor<'a>,
@@ -59,14 +23,14 @@ pub(crate) struct Parser<'a> {
     /// Values by name: numbers first, then other names.
     pub numbered: Vec<Group>,
     pub named: Vec<Group>,
-    names: HashMap<&'a str, u32>,
+    pub names: HashMap<&'a str, u32>,
     block_names: HashMap<&'a str, u32>,
     /// Block of each block name, `NONE` until it is defined.
     blocks: Vec<u32>,
     block_uses: Vec<usize>,
-    arg_pins: Vec<Pin>,
+    pub arg_pins: Vec<Pin>,
     pins: Vec<Vec<Pin>>,
-    pending: Vec<Pending>,
+    pub pending: Vec<Pending>,
     /// Position of each operation.
     pub positions: Vec<usize>,
     /// The operands of the operation that is being read, and the registers that its word names for them.
@@ -76,12 +40,6 @@ pub(crate) struct Parser<'a> {
     /// The block has its terminator.
     pub terminated: bool,
 }
-
-/// In `operands`: the n-th of `pending`.
-const PENDING: u32 = 1 << 30;
-
-/// Names that need no table: the constants, as the printer calls them.
-pub(crate) const CONSTANTS: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP];
 
 impl<'a> Parser<'a> {
     pub fn new(cursor: Cursor<'a>, isa: &'static Isa, kernel: Kernel, pins: Vec<Vec<Pin>>) -> Parser<'a> {
@@ -257,152 +215,6 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    /// `%12`, without `#1`: a key into `numbered`, or with the top bit set into `named`.
-    fn value_name(&mut self) -> Result<u32> {
-        let rest = self.cursor.rest();
-        if rest.first() != Some(&b'%') {
-            return Err(self.cursor.error("expected a value"));
-        }
-        let (mut number, mut at) = (0u32, 1);
-        while at < 10 {
-            let digit = rest.get(at).map_or(255, |c| c.wrapping_sub(b'0'));
-            if digit > 9 {
-                break;
-            }
-            number = number * 10 + digit as u32;
-            at += 1;
-        }
-        let ends = !rest.get(at).is_some_and(|c| is_name_byte(*c));
-        if at > 1 && ends && (rest[1] != b'0' || at == 2) && self.is_number(number) {
-            self.cursor.pos += at;
-            self.number(number);
-            return Ok(number);
-        }
-        self.cursor.pos += 1;
-        let name = self.cursor.name();
-        if name.is_empty() {
-            return Err(self.cursor.error("expected the name of a value"));
-        }
-        if let Some(constant) = CONSTANTS.iter().position(|f| constant_name(*f) == name) {
-            return Ok(constant as u32 | ARG);
-        }
-        let next = self.named.len() as u32;
-        let id = *self.names.entry(name).or_insert(next);
-        if id == next {
-            self.named.push(UNDEFINED);
-        }
-        Ok(id | ARG)
-    }
-
-    /// Makes room for the value of that number; `None` for a number that no printed text of this size has.
-    pub fn number(&mut self, number: u32) -> Option<()> {
-        let there = self.is_number(number);
-        if there && number as usize >= self.numbered.len() {
-            self.numbered.resize(number as usize + 1, UNDEFINED);
-        }
-        there.then_some(())
-    }
-
-    fn is_number(&self, number: u32) -> bool {
-        (number as usize) < self.cursor.len()
-    }
-
-    fn group(&mut self, name: u32) -> &mut Group {
-        match name & ARG {
-            0 => &mut self.numbered[name as usize],
-            _ => &mut self.named[(name & !ARG) as usize],
-        }
-    }
-
-    fn define(&mut self, name: u32, first: u32, count: u16, pin: Pin, pos: usize) -> Result<()> {
-        let group = self.group(name);
-        if group.count != 0 {
-            return Err(self.cursor.error_at(pos, "the value is defined twice"));
-        }
-        *group = Group { first, count, pin };
-        Ok(())
-    }
-
-    /// A use of a value: its id, or its place in `pending` with the bit `PENDING`.
-    pub fn value_use(&mut self) -> Result<u32> {
-        let pos = self.cursor.pos;
-        let name = self.value_name()?;
-        let mut sub = 0;
-        let mut indexed = false;
-        if self.cursor.peek() == Some(b'#') {
-            self.cursor.pos += 1;
-            sub = self
-                .cursor
-                .decimal()
-                .ok_or_else(|| self.cursor.error("expected the position of a result"))?;
-            indexed = true;
-        }
-        let group = *self.group(name);
-        if group.count == 0 {
-            self.pending.push(Pending {
-                expect: Expect::Any,
-                edge: false,
-                at: 0,
-                name,
-                sub,
-                pos,
-            });
-            return Ok(PENDING | (self.pending.len() as u32 - 1));
-        }
-        self.pick(group, sub, indexed, pos)
-    }
-
-    fn pick(&self, group: Group, sub: u32, indexed: bool, pos: usize) -> Result<u32> {
-        if sub >= u32::from(group.count) {
-            return Err(self
-                .cursor
-                .error_at(pos, format!("the operation has only {} results", group.count)));
-        }
-        if !indexed && group.count > 1 {
-            return Err(self.cursor.error_at(
-                pos,
-                format!("one of {} results is meant: write `#0` behind it", group.count),
-            ));
-        }
-        Ok(group.first + sub)
-    }
-
-    /// Stores a value that was read at the end of the operands or edge arguments, and holds it against what is expected.
-    pub fn store(&mut self, value: u32, edge: bool, expect: Expect, pos: usize) -> Result<()> {
-        let list = if edge {
-            &mut self.kernel.edge_args
-        } else {
-            &mut self.kernel.operands
-        };
-        let at = list.len() as u32;
-        list.push(ValueId(value));
-        if value & (PENDING | ARG) == PENDING {
-            let pending = &mut self.pending[(value & !PENDING) as usize];
-            (pending.edge, pending.at, pending.expect) = (edge, at, expect);
-            return Ok(());
-        }
-        let pin = match value & ARG {
-            0 => self.kernel.pins[value as usize],
-            _ => self.arg_pins[(value & !ARG) as usize],
-        };
-        self.agrees(pin, expect, pos)
-    }
-
-    #[inline]
-    fn agrees(&self, pin: Pin, expect: Expect, pos: usize) -> Result<()> {
-        match expect {
-            Expect::Pin(p) if p != pin => {
-                let message = format!("the word reads {p} where the text has a value in {pin}");
-                Err(self.cursor.error_at(pos, message))
-            }
-            Expect::File(f) if f != pin.file() => {
-                let message = format!("the value is in {pin}, which is no {}", file_type(f));
-                Err(self.cursor.error_at(pos, message))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn operation(&mut self, layouts: &mut Layouts) -> Result<()> {
         self.positions.push(self.cursor.pos);
         if self.exact(layouts) {
@@ -486,24 +298,6 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Defines the results of the current operation: the last `count` values.
-    pub fn results(&mut self, results: Option<(u32, u16)>, count: usize, pos: usize) -> Result<()> {
-        let first = self.kernel.pins.len() - count;
-        match results {
-            Some((name, n)) if usize::from(n) == count => {
-                let pin = self.kernel.pins[first];
-                self.define(name, first as u32, n, pin, pos)
-            }
-            None if count == 0 => Ok(()),
-            _ => {
-                let written = results.map_or(0, |r| r.1);
-                Err(self
-                    .cursor
-                    .error_at(pos, format!("the operation has {count} results, not {written}")))
-            }
-        }
-    }
-
     fn live_in(&mut self, results: Option<(u32, u16)>, at: usize) -> Result<()> {
         expect(&mut self.cursor, "to")?;
         self.cursor.space();
@@ -520,35 +314,6 @@ impl<'a> Parser<'a> {
         self.results(results, 1, at)?;
         self.kernel.finish_op(OpKind::LiveIn, Word(0), NONE, NONE);
         Ok(())
-    }
-
-    /// `%1, %2 : !sass.reg, !sass.pred)` behind the parenthesis.
-    pub fn typed_values(&mut self, edge: bool) -> Result<u32> {
-        let pos = self.cursor.pos;
-        let mut values = std::mem::take(&mut self.operands);
-        values.clear();
-        loop {
-            self.cursor.space();
-            values.push(self.value_use()?);
-            self.cursor.space();
-            if self.cursor.eat(":") {
-                break;
-            }
-            expect(&mut self.cursor, ",")?;
-        }
-        for (k, &value) in values.iter().enumerate() {
-            if k > 0 {
-                expect(&mut self.cursor, ",")?;
-            }
-            self.cursor.space();
-            let file = FILES.into_iter().find(|f| self.cursor.eat(file_type(*f)));
-            let file = file.ok_or_else(|| self.cursor.error("expected a register type"))?;
-            self.store(value, edge, Expect::File(file), pos)?;
-        }
-        let count = values.len() as u32;
-        self.operands = values;
-        expect(&mut self.cursor, ")")?;
-        Ok(count)
     }
 
     /// `^bb2(%1 : !sass.reg), ^bb3`, or nothing.
@@ -591,11 +356,7 @@ impl<'a> Parser<'a> {
                     .error_at(pending.pos, "the value is not defined in this function"));
             }
             let value = ValueId(self.pick(group, pending.sub, true, pending.pos)?);
-            let pin = match value.0 & ARG {
-                0 => self.kernel.pins[value.index()],
-                _ => self.arg_pins[(value.0 & !ARG) as usize],
-            };
-            self.agrees(pin, pending.expect, pending.pos)?;
+            self.agrees(self.pin_of(value.0), pending.expect, pending.pos)?;
             let list = if pending.edge {
                 &mut self.kernel.edge_args
             } else {

@@ -10,7 +10,8 @@ use crate::layout::{Flow, Item, Layout};
 use crate::layouts::Layouts;
 use crate::lex::{hex_word, is_name_byte};
 use crate::out::PAD;
-use crate::parse_body::{CONSTANTS, Group, Parser};
+use crate::parse_body::Parser;
+use crate::parse_values::{CONSTANTS, Group};
 use crate::pin::Pin;
 
 /// A place in the text.

@@ -7,7 +7,8 @@ use crate::layout::{Flow, Layout};
 use crate::layouts::Layouts;
 use crate::lex::ParseError;
 use crate::parse::{Result, expect, pin};
-use crate::parse_body::{Expect, Parser};
+use crate::parse_body::Parser;
+use crate::parse_values::Expect;
 use crate::pin::{Pin, file_type};
 use crate::syntax::{Buffer, Sink, walk};
 
