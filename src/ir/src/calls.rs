@@ -115,11 +115,12 @@ fn is_guarded(code: &Decoded<'_>, at: u32) -> bool {
 }
 
 fn full(registers: usize, words: usize) -> Set {
-    let mut set: Set = vec![u64::MAX; words].into();
-    if let Some(last) = set.last_mut().filter(|_| registers % 64 != 0) {
-        *last = (1 << (registers % 64)) - 1;
-    }
-    set
+    let word = |w: usize| match registers.saturating_sub(w * 64) {
+        0 => 0,
+        left @ 1..64 => (1 << left) - 1,
+        _ => u64::MAX,
+    };
+    (0..words).map(word).collect()
 }
 
 /// What running a function does to registers.
@@ -387,10 +388,11 @@ fn straight(words: usize, range: std::ops::Range<usize>, each_access: EachAccess
         reads: vec![0; words],
         writes: vec![0; words],
     };
+    let mut block = run.block(0);
     for i in range {
         each_access(i, &mut |register, written| match written {
-            true => run.write(0, register),
-            false => run.read(0, register),
+            true => block.write(register),
+            false => block.read(register),
         });
     }
     Step::Straight {
