@@ -9,18 +9,20 @@ use crate::plr::{File, RegSet, Usage};
 /// Live registers at one instruction, by [`File`]: those needed before it, and those it writes.
 pub type Live = [RegSet; 4];
 
-/// What a guarded write does to the register's old content.
+/// Where the equations leave room.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Guarded {
-    /// It is kept where the guard is false, so it is needed.
-    Keeps,
-    /// It is forgotten.
-    Kills,
+pub enum Bound {
+    /// A guarded write keeps the register's old content where the guard is false, so that is needed; `P2R` and the like read every
+    /// predicate.
+    Most,
+    /// A guarded write forgets the old content; only what a field names is read.
+    Least,
 }
 
 /// An instruction as the equations see it.
 struct Step {
     usage: Usage,
+    named: Usage,
     guarded: bool,
     next: Vec<u32>,
 }
@@ -37,6 +39,7 @@ impl Equations {
             let guard = isa.guard(inst);
             steps.push(Step {
                 usage: predict::usage(isa, op.word().0).map_or_else(Usage::default, |u| u.0),
+                named: predict::named_usage(isa, op.word().0).unwrap_or_default(),
                 guarded: guard.is_some_and(|(file, reg, negated)| negated || !isa.is_zero(file, reg)),
                 next: Vec::new(),
             });
@@ -50,7 +53,7 @@ impl Equations {
     }
 
     /// The least solution.
-    pub fn solve(&self, guarded: Guarded) -> Vec<Live> {
+    pub fn solve(&self, bound: Bound) -> Vec<Live> {
         let mut before: Vec<Live> = vec![Live::default(); self.0.len()];
         let mut at: Vec<Live> = before.clone();
         let mut changed = true;
@@ -61,11 +64,15 @@ impl Equations {
                 let (mut live, mut marks) = (Live::default(), Live::default());
                 for f in File::ALL {
                     let f = f as usize;
-                    let (reads, writes) = (&step.usage.read[f], &step.usage.write[f]);
+                    let writes = &step.usage.write[f];
+                    let reads = match bound {
+                        Bound::Most => &step.usage.read[f],
+                        Bound::Least => &step.named.read[f],
+                    };
                     let mut after = RegSet::default();
                     step.next.iter().for_each(|&n| after.add_all(&before[n as usize][f]));
                     live[f] = after;
-                    if !step.guarded || guarded == Guarded::Kills {
+                    if !step.guarded || bound == Bound::Least {
                         live[f].remove_all(writes);
                     } else {
                         live[f].add_all(writes);

@@ -5,7 +5,8 @@
 //! must be those that the textbook equations give.
 //!
 //! A guarded write keeps what the register held where its guard is false. The tool sees that within a block, and takes the write for a
-//! full one where it sums blocks up; so a register that it does not show is no difference if only such writes keep it alive.
+//! full one where it sums blocks up. And it shows of `P2R` and its like only the predicates that an operand names. So a register that it
+//! does not show is no difference if only these keep it alive.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use ir::{Flow, Kernel};
 use isa::{Isa, RegFile};
 use rayon::prelude::*;
 
-use super::dataflow::{Equations, Guarded, Live};
+use super::dataflow::{Bound, Equations, Live};
 use crate::access::rules;
 use crate::plr::{self, File, Line, RegSet, Usage};
 
@@ -38,7 +39,7 @@ struct Tally {
     instructions: usize,
     /// Of those, equal in reads and writes, documented exceptions included.
     equal: usize,
-    /// Instructions of functions without calls, those with the same live registers, and those that guarded writes explain.
+    /// Instructions of functions without calls, those with the same live registers, and those whose difference is a documented one.
     live: (usize, usize, usize),
     skipped: usize,
     /// Class of difference to (count, an example).
@@ -82,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     println!(
         "check-live: reads and writes equal on {} of {} instructions; of {} outside of functions with calls, live registers equal on \
-         {}, different by guarded writes on {}; {} classes of difference, {} sections skipped",
+         {}, different by guarded writes and sets of predicates on {}; {} classes of difference, {} sections skipped",
         all.equal,
         all.instructions,
         all.live.0,
@@ -132,7 +133,7 @@ fn section(
         true => (Vec::new(), Vec::new()),
         false => {
             let equations = Equations::new(isa, &kernel);
-            (equations.solve(Guarded::Keeps), equations.solve(Guarded::Kills))
+            (equations.solve(Bound::Most), equations.solve(Bound::Least))
         }
     };
     let by_offset: HashMap<u64, &Line> = lines.iter().map(|l| (l.offset, l)).collect();
