@@ -56,7 +56,7 @@ check-corpus: oracles
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
-	  cargo test --release --package sass2mlir --features corpus-checks --test corpus -- --nocapture --test-threads 1
+	  cargo test --release --package sass2mlir --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1
 
 check-aarch64: deps
 	@tests/scripts/aarch64.sh

@@ -34,6 +34,20 @@ fn lifted_text_lowers_to_the_same_file() {
 }
 
 #[test]
+fn registers_allocated_where_they_are_give_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("k.cubin");
+    for file in own_cubins("sm_87") {
+        succeed(&["regalloc", arg(&file), "--pinned", "-o", arg(&out)]);
+        assert!(
+            std::fs::read(&out).unwrap() == std::fs::read(&file).unwrap(),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
 fn another_target_is_refused() {
     let file = &features();
     let error = fail(&["roundtrip", arg(file), "--arch", "sm_90"]);

@@ -90,6 +90,18 @@ Example:
 Each kernel of the text replaces the code of the kernel with that name; everything else stays byte-identical.")]
     Lower(Lower),
 
+    /// Allocate registers anew and prove that the kernels are the same
+    #[command(after_help = "\
+Examples:
+  sass2mlir regalloc K.cubin --pinned                 every value where its word says: must give back the bytes
+  sass2mlir regalloc K.cubin -o OUT.cubin             a fresh allocation, never with more registers
+  sass2mlir regalloc K.cubin --scramble 7 --fresh     random registers, then a fresh allocation of that
+
+Each result is lifted again: its def-use graph must be the original's. Stall counts and scoreboards are those of the old
+registers, so do not run such a file before `check` has passed it. Exit code 1 when a kernel is left alone or, with
+--pinned, differs.")]
+    Regalloc(Regalloc),
+
     /// Show kernels, registers, shared memory, parameters, ABI, target, attributes
     #[command(after_help = "\
 Examples:
@@ -172,6 +184,34 @@ pub struct Roundtrip {
     /// The file and its kernels
     #[command(flatten)]
     pub input: Input,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `regalloc`
+#[derive(Debug, Args)]
+pub struct Regalloc {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Keep every value where its word says; the result must be the same bytes
+    #[arg(long, conflicts_with_all = ["scramble", "fresh"])]
+    pub pinned: bool,
+
+    /// Give every value a random legal register
+    #[arg(long, value_name = "SEED")]
+    pub scramble: Option<u64>,
+
+    /// Allocate afresh (the default without --scramble)
+    #[arg(long)]
+    pub fresh: bool,
+
+    /// Where to write the result
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
 
     /// Report as JSON
     #[arg(long)]

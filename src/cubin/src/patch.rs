@@ -1,9 +1,10 @@
 //! Writing back: code replaced in place, every other byte as it was.
 
 use crate::code::Code;
+use crate::nvinfo::{self, Value};
 use crate::{CubinError, Image};
 
-/// A copy of a cubin in which code is replaced. Sizes never change, so nothing else does.
+/// A copy of a cubin in which code is replaced. Sizes never change, so nothing else moves.
 #[derive(Clone, Debug)]
 pub struct Patch<'i, 'a> {
     image: &'i Image<'a>,
@@ -39,6 +40,35 @@ impl<'i, 'a> Patch<'i, 'a> {
             });
         }
         self.bytes[code.range.clone()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Sets the register count of a section's function: its `EIATTR_REGCOUNT`, and `sh_info` bits 31:24 where they hold one.
+    pub fn set_registers(&mut self, code: &Code<'_>, count: u32) -> Result<(), CubinError> {
+        let section = &self.image.sections()[code.section];
+        let refused = |what: String| CubinError::Malformed {
+            place: section.place(),
+            offset: section.offset,
+            what,
+        };
+        let byte = u8::try_from(count).map_err(|_| refused(format!("{count} registers are more than 255")))?;
+        let symbol = code.function().map(|f| f.symbol as u32);
+        let counts = self
+            .image
+            .global_attributes()?
+            .into_iter()
+            .filter(|a| a.code == nvinfo::code::REGCOUNT);
+        for attribute in counts {
+            if matches!(attribute.value()?, Value::SymbolValue { symbol: s, .. } if Some(s) == symbol) {
+                let at = attribute.offset as usize + 8;
+                self.bytes[at..at + 4].copy_from_slice(&count.to_le_bytes());
+            }
+        }
+        if section.info >> 24 != 0 {
+            // `sh_info` is the 12th 32-bit word of a section header; the count is its high byte.
+            let header = self.image.header().section_table as usize + 64 * code.section;
+            self.bytes[header + 47] = byte;
+        }
         Ok(())
     }
 

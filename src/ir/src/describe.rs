@@ -79,6 +79,7 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         has_label: false,
         no_increment,
         register_mask,
+        reuse: form.reuse().iter().fold(0, |m, (bit, _)| m | 1 << bit),
         rel_field: None,
         segs: Vec::new(),
         literals: Vec::new(),

@@ -253,6 +253,8 @@ pub struct Layout {
     pub no_increment: bool,
     /// All bits of register fields that are read or written.
     pub register_mask: u128,
+    /// Word bits that are operand-cache flags when bit 109 is set.
+    pub(crate) reuse: u128,
     /// The field of the code label.
     pub rel_field: Option<u8>,
     /// What an unguarded instruction has in some bits: (the bits, their value).
@@ -348,6 +350,11 @@ impl Layout {
     #[inline]
     pub(crate) fn read_pins(&self, word: Word) -> impl ExactSizeIterator<Item = Pin> {
         self.reads.iter().map(move |r| r.pin(word))
+    }
+
+    /// The word's bits that are operand-cache flags.
+    pub(crate) fn reuse_flags(&self, word: Word) -> u128 {
+        if word.0 >> 109 & 1 == 1 { self.reuse } else { 0 }
     }
 
     /// How many previous values it merges with.

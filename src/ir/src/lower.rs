@@ -259,4 +259,12 @@ impl Kernel {
             self.words[at] = isa::Word(word.0 & (!layout.register_mask | kept));
         }
     }
+
+    /// Clears every operand-cache flag: they are hints about which registers the next instructions read.
+    pub fn drop_reuse(&mut self) {
+        let code = self.kinds.iter().zip(&mut self.words).zip(&self.op_layout);
+        for ((_, word), layout) in code.filter(|((kind, _), _)| **kind == OpKind::Inst) {
+            word.0 &= !self.layouts[*layout as usize].reuse_flags(*word);
+        }
+    }
 }

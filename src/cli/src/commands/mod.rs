@@ -7,5 +7,6 @@ pub mod info;
 pub mod lift;
 pub mod lower;
 pub mod passes;
+pub mod regalloc;
 pub mod roundtrip;
 pub mod run;

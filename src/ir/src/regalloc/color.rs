@@ -1,0 +1,134 @@
+//! Placing clusters: greedily, in an order that puts what failed before in front.
+
+use isa::RegFile;
+
+use super::interference::Interference;
+use super::webs::Webs;
+
+/// Attempts with one limit before it is taken for impossible.
+const ATTEMPTS: usize = 48;
+
+/// How a free place is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Lowest,
+    /// Any, by the generator's state.
+    Random,
+}
+
+/// A small generator (xorshift64*): the same seed gives the same allocation everywhere.
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as usize * n) >> 32
+    }
+}
+
+/// The registers to choose from.
+#[derive(Clone, Copy)]
+pub(crate) struct Palette {
+    pub file: RegFile,
+    /// All below it.
+    pub limit: u16,
+    /// Of these, those that are allowed.
+    pub allowed: [bool; 256],
+}
+
+/// Where each cluster of a file begins; `None` if no attempt succeeds.
+pub(crate) fn place(
+    webs: &Webs,
+    interference: &Interference,
+    palette: &Palette,
+    choice: Choice,
+    rng: &mut Rng,
+) -> Option<Vec<(u32, u16)>> {
+    let file = palette.file;
+    let mut order: Vec<u32> = (0..webs.clusters.len() as u32)
+        .filter(|c| webs.clusters[*c as usize].file == file && !webs.clusters[*c as usize].fixed)
+        .collect();
+    let degree = |c: u32| -> usize {
+        let cluster = &webs.clusters[c as usize];
+        let lanes = cluster.first_lane..cluster.first_lane + cluster.offsets.len() as u32;
+        lanes.map(|l| interference.neighbours[l as usize].len()).sum()
+    };
+    match choice {
+        // What needs much room first, then what has many neighbours.
+        Choice::Lowest => order.sort_by_key(|&c| {
+            let cluster = &webs.clusters[c as usize];
+            std::cmp::Reverse((cluster.align, cluster.span(), degree(c)))
+        }),
+        Choice::Random => {
+            for i in (1..order.len()).rev() {
+                order.swap(i, rng.below(i + 1));
+            }
+            order.sort_by_key(|&c| std::cmp::Reverse(webs.clusters[c as usize].span()));
+        }
+    }
+    for _ in 0..ATTEMPTS {
+        match attempt(webs, interference, &order, palette, choice, rng) {
+            Ok(base) => return Some(order.iter().map(|c| (*c, base[*c as usize].unwrap_or(0))).collect()),
+            Err(failed) => {
+                // What found no place comes first next time.
+                let (front, back): (Vec<u32>, Vec<u32>) = order.iter().partition(|c| failed.binary_search(c).is_ok());
+                order = front.into_iter().chain(back).collect();
+            }
+        }
+    }
+    None
+}
+
+/// One pass over `order`; the clusters that found no place, sorted.
+fn attempt(
+    webs: &Webs,
+    interference: &Interference,
+    order: &[u32],
+    palette: &Palette,
+    choice: Choice,
+    rng: &mut Rng,
+) -> Result<Vec<Option<u16>>, Vec<u32>> {
+    let mut base: Vec<Option<u16>> = webs.clusters.iter().map(|c| c.fixed.then_some(c.base)).collect();
+    let mut failed = Vec::new();
+    for &c in order {
+        let cluster = &webs.clusters[c as usize];
+        let mut taken = [false; 256];
+        for (n, &offset) in cluster.offsets.iter().enumerate() {
+            for &other in &interference.neighbours[cluster.first_lane as usize + n] {
+                let to = webs.cluster_of[other as usize] as usize;
+                let Some(at) = base[to] else { continue };
+                let register = at + webs.clusters[to].offsets[(other - webs.clusters[to].first_lane) as usize];
+                if let Some(first) = register.checked_sub(offset) {
+                    taken[usize::from(first).min(255)] = true;
+                }
+            }
+        }
+        let residue = cluster.base % cluster.align;
+        let last = (palette.limit + 1).saturating_sub(cluster.span());
+        let allowed = |b: u16| cluster.offsets.iter().all(|o| palette.allowed[usize::from(b + o)]);
+        let mut free = (residue..last)
+            .step_by(cluster.align.into())
+            .filter(|b| !taken[usize::from(*b)] && allowed(*b));
+        base[c as usize] = match choice {
+            Choice::Lowest => free.next(),
+            Choice::Random => {
+                let all: Vec<u16> = free.collect();
+                (!all.is_empty()).then(|| all[rng.below(all.len())])
+            }
+        };
+        if base[c as usize].is_none() {
+            failed.push(c);
+        }
+    }
+    failed.sort_unstable();
+    match failed.is_empty() {
+        true => Ok(base),
+        false => Err(failed),
+    }
+}

@@ -1,0 +1,230 @@
+//! Which lanes may not share a register.
+//!
+//! - What is live where something else is defined.
+//! - Results of one instruction; and a result of several registers and the operands beside it, which may be read while it is written.
+//! - What an instruction still reads or writes after it was issued: until something waits for its scoreboard, its registers are its own.
+//! - Uniform registers under divergence: there is one for all lanes of a warp, and the paths of a divergent region take turns, so
+//!   whatever is live in any block of the region conflicts with what is written in any other.
+//!
+//! Registers that are shared now may go on being shared in the last three cases: the code at hand shows that it is safe.
+
+use std::collections::HashSet;
+
+use isa::{Control, RegFile};
+
+use super::webs::{NO_LANE, Webs};
+use crate::kernel::{BlockId, Kernel, ValueId};
+use crate::layout::Flow;
+use crate::liveness::{LiveSet, Liveness, Predecessors};
+
+/// Pairs of uniform lanes in divergent regions, above which these files stay as they are.
+const MAX_UNIFORM_PAIRS: usize = 1 << 22;
+
+/// Conflicts between lanes.
+pub(crate) struct Interference {
+    /// By lane, sorted, both directions.
+    pub neighbours: Vec<Vec<u32>>,
+    /// Uniform files cannot be changed.
+    pub uniform_fixed: bool,
+}
+
+struct Builder<'a> {
+    kernel: &'a Kernel,
+    webs: &'a Webs,
+    neighbours: Vec<Vec<u32>>,
+    /// By lane: length of its list when it was last made unique.
+    tidy: Vec<usize>,
+}
+
+impl Interference {
+    /// Fails if two values that must be apart share a register now: the kernel is then not understood.
+    pub fn new(kernel: &Kernel, webs: &Webs) -> Result<Interference, String> {
+        let lanes = webs.cluster_of.len();
+        let mut builder = Builder {
+            kernel,
+            webs,
+            neighbours: vec![Vec::new(); lanes],
+            tidy: vec![64; lanes],
+        };
+        builder.lifetimes()?;
+        builder.owned();
+        let uniform_fixed = !builder.divergence();
+        let mut neighbours = builder.neighbours;
+        // Both directions.
+        for lane in 0..lanes {
+            neighbours[lane].sort_unstable();
+            neighbours[lane].dedup();
+        }
+        let forward: Vec<usize> = neighbours.iter().map(Vec::len).collect();
+        for lane in 0..lanes {
+            for n in 0..forward[lane] {
+                let other = neighbours[lane][n];
+                neighbours[other as usize].push(lane as u32);
+            }
+        }
+        for list in &mut neighbours {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Ok(Interference {
+            neighbours,
+            uniform_fixed,
+        })
+    }
+}
+
+impl Builder<'_> {
+    fn lane(&self, value: ValueId) -> Option<u32> {
+        Some(self.webs.lane[value.index()]).filter(|l| *l != NO_LANE)
+    }
+
+    fn add(&mut self, a: u32, b: u32) {
+        if a == b || self.webs.file(a) != self.webs.file(b) {
+            return;
+        }
+        let list = &mut self.neighbours[a as usize];
+        list.push(b);
+        if list.len() > 2 * self.tidy[a as usize] {
+            list.sort_unstable();
+            list.dedup();
+            self.tidy[a as usize] = list.len().max(64);
+        }
+    }
+
+    /// Two values that must be apart; an error if they are not.
+    fn apart(&mut self, a: ValueId, b: ValueId) -> Result<(), String> {
+        let (Some(la), Some(lb)) = (self.lane(a), self.lane(b)) else {
+            return Ok(());
+        };
+        if la == lb || self.kernel.pin(a) == self.kernel.pin(b) {
+            let pin = self.kernel.pin(a);
+            return match a == b {
+                true => Ok(()),
+                false => Err(format!("two values of {pin} are live at once")),
+            };
+        }
+        self.add(la, lb);
+        Ok(())
+    }
+
+    /// Two values that should be apart unless they share a register now.
+    fn apart_if_now(&mut self, a: ValueId, b: ValueId) {
+        if let (Some(la), Some(lb)) = (self.lane(a), self.lane(b)) {
+            if self.kernel.pin(a) != self.kernel.pin(b) {
+                self.add(la, lb);
+            }
+        }
+    }
+
+    fn lifetimes(&mut self) -> Result<(), String> {
+        let kernel = self.kernel;
+        let liveness = Liveness::new(kernel);
+        let mut live = LiveSet::new(kernel);
+        for block in kernel.blocks() {
+            live.clear();
+            liveness.each_live_out(kernel, block.id(), |v| live.insert(v));
+            for op in block.ops().rev() {
+                // All at once: the prologue's live-ins are there from the start.
+                let results: Vec<ValueId> = op.results().collect();
+                results.iter().for_each(|v| live.insert(*v));
+                for &result in &results {
+                    for n in 0..live.values.len() {
+                        self.apart(result, live.values[n])?;
+                    }
+                }
+                results.iter().for_each(|v| live.remove(*v));
+                if results.len() > 1 && !op.layout().is_some_and(|l| l.flow == Flow::Call) {
+                    for &result in &results {
+                        op.operands().iter().for_each(|v| self.apart_if_now(result, *v));
+                    }
+                }
+                op.operands().iter().for_each(|v| live.insert(*v));
+            }
+            // Arguments are defined together, over what is live into the block.
+            let args: Vec<ValueId> = block.args().collect();
+            args.iter().for_each(|v| live.insert(*v));
+            for &arg in &args {
+                for n in 0..live.values.len() {
+                    self.apart(arg, live.values[n])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers that instructions own after issue, by the scoreboards in their words.
+    fn owned(&mut self) {
+        let kernel = self.kernel;
+        let predecessors = Predecessors::new(kernel);
+        // (scoreboard, value) at the end of each block.
+        let mut out: Vec<Vec<(u8, ValueId)>> = vec![Vec::new(); kernel.block_count()];
+        let mut work: Vec<u32> = (1..kernel.block_count() as u32).rev().collect();
+        let mut queued = vec![true; kernel.block_count()];
+        while let Some(b) = work.pop() {
+            queued[b as usize] = false;
+            let mut pending: HashSet<(u8, ValueId)> = HashSet::new();
+            predecessors
+                .of(b)
+                .iter()
+                .for_each(|p| pending.extend(&out[*p as usize]));
+            for op in kernel.block(BlockId(b)).ops() {
+                let Some(layout) = op.layout() else { continue };
+                let control = Control::of(op.word());
+                pending.retain(|(board, _)| control.wait >> board & 1 == 0);
+                for result in op.results() {
+                    pending.iter().for_each(|(_, owned)| self.apart_if_now(result, *owned));
+                }
+                if let Some(board) = control.read_barrier {
+                    let reads = &op.operands()[..layout.read_count().min(op.operands().len())];
+                    let held = reads
+                        .iter()
+                        .filter(|v| matches!(kernel.pin(**v).file(), RegFile::R | RegFile::UR));
+                    pending.extend(held.map(|v| (board, *v)));
+                }
+                if let Some(board) = control.write_barrier {
+                    pending.extend(op.results().map(|v| (board, v)));
+                }
+            }
+            let mut list: Vec<(u8, ValueId)> = pending.into_iter().collect();
+            list.sort_unstable();
+            if list != out[b as usize] {
+                out[b as usize] = list;
+                for (to, _) in kernel.block(BlockId(b)).successors() {
+                    if !std::mem::replace(&mut queued[to.index()], true) {
+                        work.push(to.0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// False if there are too many pairs to list.
+    fn divergence(&mut self) -> bool {
+        let kernel = self.kernel;
+        let is_uniform =
+            |v: ValueId| matches!(kernel.pin(v).file(), RegFile::UR | RegFile::UP) && !kernel.pin(v).is_zero();
+        if !kernel.values().any(is_uniform) {
+            return true;
+        }
+        let liveness = Liveness::new(kernel);
+        let mut pairs = 0;
+        for region in super::divergence::regions(kernel) {
+            let (mut present, mut written): (HashSet<ValueId>, HashSet<ValueId>) = Default::default();
+            for b in region {
+                let block = kernel.block(BlockId(b));
+                present.extend(liveness.live_in(block.id()).iter().copied().filter(|v| is_uniform(*v)));
+                let defined = block.args().chain(block.ops().flat_map(|op| op.results()));
+                written.extend(defined.filter(|v| is_uniform(*v)));
+            }
+            present.extend(&written);
+            pairs += present.len() * written.len();
+            if pairs > MAX_UNIFORM_PAIRS {
+                return false;
+            }
+            for &w in &written {
+                present.iter().for_each(|p| self.apart_if_now(w, *p));
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,138 @@
+//! Register allocation: other physical registers for the values of a kernel.
+//!
+//! Values that share a register by construction (arguments and what is passed to them, tied operands) stay together, tuples stay
+//! consecutive and aligned, so no copy is needed and the instructions stay the same but for register numbers. What other code expects
+//! in a register stays there: arguments and results of calls, callees, barriers. The control words are those of the old registers:
+//! they hold the order of memory results by scoreboard, but stall counts must be looked at again before such code runs.
+
+mod color;
+mod divergence;
+mod interference;
+mod webs;
+
+use isa::RegFile;
+
+use color::{Choice, Palette, Rng, place};
+use interference::Interference;
+use webs::{Webs, file_size, top};
+
+use crate::kernel::Kernel;
+use crate::layout::Flow;
+use crate::pin::Pin;
+
+/// How registers are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// As few as can be found; never more than now.
+    Fresh,
+    /// Any legal ones, by a seed. May take more than now.
+    Scrambled(u64),
+}
+
+/// What an allocation did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allocated {
+    /// One past the highest general register, before and after.
+    pub registers: (u16, u16),
+    /// Groups of registers that had to be placed together, and how many of them moved.
+    pub groups: (usize, usize),
+    /// Files that stayed as they were because no other allocation was found.
+    pub kept: Vec<RegFile>,
+}
+
+/// Files that are allocated; barriers are the warp's, and stay.
+const ALLOCATED: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP];
+
+/// Gives the values of a kernel other registers. The kernel is then still the same function of its inputs; its words are written when it
+/// is lowered. On an error nothing changed, and the error says what is not understood.
+pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, String> {
+    let webs = Webs::new(kernel)?;
+    let interference = Interference::new(kernel, &webs)?;
+    let before = top(kernel, RegFile::R);
+    let mut base: Vec<u16> = webs.clusters.iter().map(|c| c.base).collect();
+    let mut done = Allocated::default();
+    for file in ALLOCATED {
+        let now = top(kernel, file);
+        let uniform = matches!(file, RegFile::UR | RegFile::UP);
+        if now == 0 || (uniform && interference.uniform_fixed) {
+            continue;
+        }
+        let palette = Palette {
+            file,
+            limit: now,
+            allowed: allowed(kernel, file),
+        };
+        let found = match how {
+            Allocation::Fresh => fewest(&webs, &interference, palette),
+            Allocation::Scrambled(seed) => {
+                let mut rng = Rng::new(seed ^ (file as u64) << 32);
+                let size = file_size(kernel, file);
+                let roomy = (now + now / 4 + 8).min(size);
+                [roomy, size].into_iter().find_map(|limit| {
+                    place(
+                        &webs,
+                        &interference,
+                        &Palette { limit, ..palette },
+                        Choice::Random,
+                        &mut rng,
+                    )
+                })
+            }
+        };
+        match found {
+            Some(placed) => placed.into_iter().for_each(|(c, b)| base[c as usize] = b),
+            None => done.kept.push(file),
+        }
+    }
+    done.groups = (
+        webs.clusters.len(),
+        webs.clusters.iter().zip(&base).filter(|(c, b)| c.base != **b).count(),
+    );
+    for value in 0..kernel.pins.len() {
+        if webs.lane[value] != webs::NO_LANE {
+            let number = webs.register(webs.lane[value], &base);
+            kernel.pins[value] = Pin::new(kernel.pins[value].file(), number as u8);
+        }
+    }
+    done.registers = (before, top(kernel, RegFile::R));
+    Ok(done)
+}
+
+/// One past the highest general register of a kernel.
+pub fn top_register(kernel: &Kernel) -> u16 {
+    top(kernel, RegFile::R)
+}
+
+/// Calls to unknown code, and returns to it, take and give every register that the section names: there it must name no other.
+fn allowed(kernel: &Kernel, file: RegFile) -> [bool; 256] {
+    let unknown = |op: crate::Op<'_>| match op.layout().map(|l| l.flow) {
+        Some(Flow::Call) => op.label().is_none(),
+        Some(Flow::Return) => true,
+        _ => false,
+    };
+    if !kernel.ops().any(unknown) {
+        return [true; 256];
+    }
+    let mut used = [false; 256];
+    let pins = kernel.pins.iter().filter(|p| p.file() == file && !p.is_zero());
+    pins.for_each(|p| used[usize::from(p.number())] = true);
+    used
+}
+
+/// The allocation with the lowest top that is found, not above the palette's limit.
+fn fewest(webs: &Webs, interference: &Interference, mut palette: Palette) -> Option<Vec<(u32, u16)>> {
+    let mut rng = Rng::new(1);
+    let fixed = webs.clusters.iter().filter(|c| c.file == palette.file && c.fixed);
+    let fixed = fixed.map(|c| c.base + c.span()).max().unwrap_or(0);
+    let mut best: Option<Vec<(u32, u16)>> = None;
+    while let Some(placed) = place(webs, interference, &palette, Choice::Lowest, &mut rng) {
+        let tops = placed.iter().map(|(c, b)| b + webs.clusters[*c as usize].span());
+        let reached = tops.max().unwrap_or(0).max(fixed);
+        best = Some(placed);
+        if reached == 0 || reached <= fixed {
+            break;
+        }
+        palette.limit = reached - 1;
+    }
+    best
+}
