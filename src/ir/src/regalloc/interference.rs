@@ -51,9 +51,9 @@ impl Interference {
         let uniform_fixed = !builder.divergence();
         let mut neighbours = builder.neighbours;
         // Both directions.
-        for lane in 0..lanes {
-            neighbours[lane].sort_unstable();
-            neighbours[lane].dedup();
+        for list in &mut neighbours {
+            list.sort_unstable();
+            list.dedup();
         }
         let forward: Vec<usize> = neighbours.iter().map(Vec::len).collect();
         for lane in 0..lanes {
