@@ -15,6 +15,47 @@ const GLOBALS: u64 = 0x7f08_0000_0000;
 /// Room for the variables of one section.
 const GLOBALS_STEP: u64 = 1 << 32;
 
+/// Lowest bit of the number of a constant bank in an instruction.
+const BANK_BIT: u32 = 54;
+
+/// `.nv.constant2.NAME` -> 2.
+fn bank_of(section: &str) -> Option<u8> {
+    let rest = section.strip_prefix(".nv.constant")?;
+    rest.split('.').next()?.parse().ok()
+}
+
+/// In a file that no linker has seen, shared variables have a size and an alignment, but no place: those that the kernel names get one, behind
+/// what it has already.
+fn place_shared(image: &Image<'_>, kernel: &Code<'_>) -> (BTreeMap<u32, u64>, u64) {
+    /// `st_other` of a variable in shared memory.
+    const SHARED: u8 = 0x40;
+    let mut places = BTreeMap::new();
+    let mut end = kernel.shared_size;
+    if !image.abi().relocatable {
+        return (places, end);
+    }
+    let names: std::collections::BTreeSet<u32> = kernel.relocations.iter().map(|r| r.symbol).collect();
+    for n in names {
+        let Some(s) = image.symbols().get(n as usize).filter(|s| s.other & 0xf0 == SHARED) else {
+            continue;
+        };
+        let SymbolSection::Section(section) = s.section else {
+            continue;
+        };
+        if image
+            .sections()
+            .get(section)
+            .is_some_and(|s| !s.name.starts_with(".nv.shared."))
+        {
+            // The value is the alignment.
+            let at = end.next_multiple_of(s.value.clamp(1, 1024));
+            places.insert(n, at);
+            end = at.saturating_add(s.size);
+        }
+    }
+    (places, end)
+}
+
 /// A kernel's surroundings while they are put together.
 pub struct Link<'i, 'a> {
     image: &'i Image<'a>,
@@ -25,6 +66,10 @@ pub struct Link<'i, 'a> {
     globals: BTreeMap<usize, u64>,
     /// Functions that the file does not define, and where they are put.
     external: Vec<(&'a str, u64)>,
+    /// Shared variables that no linker has placed yet, by symbol, and where they are put.
+    shared: BTreeMap<u32, u64>,
+    /// Bytes of shared memory up to the end of the last of them.
+    shared_size: u64,
     /// Relocations that nothing understands: (section, offset) and the reason.
     unresolved: BTreeMap<(&'a str, u64), String>,
 }
@@ -53,14 +98,22 @@ impl<'i, 'a> Link<'i, 'a> {
                 next += 2;
             }
         }
+        let (shared, shared_size) = place_shared(image, kernel);
         Ok(Self {
             image,
             kernel,
             codes,
             globals,
             external,
+            shared,
+            shared_size,
             unresolved: BTreeMap::new(),
         })
+    }
+
+    /// Bytes of static shared memory.
+    pub fn shared_size(&self) -> u64 {
+        self.shared_size
     }
 
     /// Names of functions that the file does not define, in the order of their addresses; each takes two ops.
@@ -85,18 +138,16 @@ impl<'i, 'a> Link<'i, 'a> {
                 let found = self.external.iter().find(|e| e.0 == s.name);
                 return found.map(|e| e.1).ok_or_else(|| format!("`{}` is not defined", s.name));
             }
+            SymbolSection::Section(_) if self.shared.contains_key(&symbol) => return Ok(self.shared[&symbol]),
             SymbolSection::Section(n) => {
                 let code = self.codes.iter().find(|(c, _)| c.section == n);
                 let code = code.map(|(_, start)| CODE + u64::from(*start) * 16);
-                let is_shared = self
-                    .image
-                    .sections()
-                    .get(n)
-                    .is_some_and(|s| s.name.starts_with(".nv.shared"));
-                let shared = is_shared.then_some(0);
+                let name = self.image.sections().get(n).map_or("", |s| s.name);
+                // Shared memory and constant banks have addresses of their own.
+                let own = (name.starts_with(".nv.shared") || bank_of(name).is_some()).then_some(0);
                 let variable = self.globals.get(&n).copied();
                 code.or(variable)
-                    .or(shared)
+                    .or(own)
                     .ok_or_else(|| format!("`{}` has no address here", s.name))?
             }
             SymbolSection::Absolute => 0,
@@ -133,32 +184,47 @@ impl<'i, 'a> Link<'i, 'a> {
             .get(at..at + Word::BYTES)
             .ok_or("a relocation outside of the code")?;
         let inst = isa.decode(Word::all(word).next().ok_or("a relocation outside of the code")?);
-        let value = self.address(r.symbol)?.wrapping_add_signed(r.addend.unwrap_or(0));
-        let value = match () {
-            _ if name.contains("_LO_") => i64::from(value as u32),
-            _ if name.contains("_HI_") => i64::from((value >> 32) as u32),
-            _ if name.starts_with("R_CUDA_ABS") => value.signed(),
-            _ => return Err(format!("the relocation {name}")),
-        };
         let bit: u32 = name
             .rsplit('_')
             .next()
             .and_then(|n| n.parse().ok())
             .ok_or("a relocation without a place")?;
         let form = isa.form(inst.form).ok_or("a relocation of an unknown word")?;
-        let covers = |f: &isa::Field| f.mask() >> bit & 1 == 1 && f.kind.file().is_none();
-        let field = form
-            .fields()
-            .iter()
-            .position(covers)
-            .ok_or("a relocation of no field")?;
-        // A 32-bit field may be signed.
-        let set = isa
-            .set_field(inst, field, value)
-            .or_else(|_| isa.set_field(inst, field, i64::from(value as i32)));
-        let inst = set.map_err(|e| e.to_string())?;
+        let field_at = |bit: u32| {
+            let covers = |f: &isa::Field| f.mask() >> bit & 1 == 1 && f.kind.file().is_none();
+            form.fields().iter().position(covers).ok_or("a relocation of no field")
+        };
+        let field = field_at(bit)?;
+        // Without an addend of its own, the field holds it.
+        let addend = r.addend.unwrap_or_else(|| form.fields()[field].get(inst.word));
+        let value = self.address(r.symbol)?.wrapping_add_signed(addend);
+        let set = |inst, field, value: i64| {
+            // A 32-bit field may be signed.
+            let set = isa.set_field(inst, field, value);
+            set.or_else(|_| isa.set_field(inst, field, i64::from(value as i32)))
+                .map_err(|e| e.to_string())
+        };
+        let inst = match () {
+            _ if name.contains("_LO_") => set(inst, field, i64::from(value as u32))?,
+            _ if name.contains("_HI_") => set(inst, field, i64::from((value >> 32) as u32))?,
+            _ if name.starts_with("R_CUDA_ABS") => set(inst, field, value.signed())?,
+            _ if name.contains("CONST_FIELD") => {
+                let bank = self.bank(r.symbol).ok_or("a constant in no bank")?;
+                let inst = set(inst, field_at(BANK_BIT)?, bank.into())?;
+                set(inst, field, value.signed())?
+            }
+            _ => return Err(format!("the relocation {name}")),
+        };
         code[at..at + Word::BYTES].copy_from_slice(&inst.word.to_le_bytes());
         Ok(())
+    }
+
+    /// The constant bank that a symbol is in.
+    fn bank(&self, symbol: u32) -> Option<u8> {
+        match self.image.symbols().get(symbol as usize)?.section {
+            SymbolSection::Section(n) => bank_of(self.image.sections().get(n)?.name),
+            _ => None,
+        }
     }
 
     /// A section's bytes with addresses filled in; room without bytes is zero.

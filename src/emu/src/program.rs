@@ -153,7 +153,7 @@ impl Program {
             entry: 0,
             params: kernel.params.clone(),
             param_bank: bank.map_or((driver.params, 0), |b| (b.offset.into(), b.size.into())),
-            shared_size: kernel.shared_size,
+            shared_size: link.shared_size(),
             local_size: kernel.local_size,
             calls,
             layout,
