@@ -141,6 +141,17 @@ Blocks run one after another, so that equal launches give equal memory. Exit cod
 {}", crate::kernel_args::SYNTAX))]
     Run(Run),
 
+    /// Compare what the kernels of two files compute: random launches on the emulator, memory bit for bit
+    #[command(after_help = "\
+Examples:
+  sass2mlir verify K.cubin OUT.cubin
+  sass2mlir verify K.cubin OUT.cubin --kernel '*mul_mat*' --launches 100 --seed 7
+
+Parameters of eight bytes are taken for addresses until a run shows that they are none; buffers reach as far as the first
+kernel touches them, and have no more alignment than it uses. Kernels with the same code in both files are not run.
+Exit code 1 when a kernel differs or could not be tried; the report names the first store that differs.")]
+    Verify(Verify),
+
     /// List the passes that a configuration can name, with their options
     #[command(after_help = "\
 Examples:
@@ -163,7 +174,7 @@ Example:
 }
 
 /// The file to read, and which of its kernels.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Input {
     /// A cubin, a fatbin, or an ELF executable, library or object that holds them
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -364,6 +375,30 @@ pub struct Run {
     /// Run nothing; count the kernels that could run, and what keeps the others from it
     #[arg(long, conflicts_with_all = ["args", "dump", "trace", "check"])]
     pub survey: bool,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The file before
+    #[command(flatten)]
+    pub before: Input,
+
+    /// The file after
+    #[arg(value_name = "AFTER", value_hint = ValueHint::FilePath)]
+    pub after: PathBuf,
+
+    /// Launches to compare
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub launches: u32,
+
+    /// Where the random numbers begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 
     /// Report as JSON
     #[arg(long)]

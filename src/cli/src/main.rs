@@ -61,6 +61,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<Finding> {
         Command::Lower(a) => commands::lower::run(a, out),
         Command::Info(a) => commands::info::run(a, out),
         Command::Run(a) => commands::run::run(a, out),
+        Command::Verify(a) => commands::verify::run(a, out),
         Command::Apply(a) => commands::apply::run(a, out),
         Command::Passes { json } => commands::passes::run(*json, out),
         Command::Completions { shell } => {

@@ -171,3 +171,44 @@ fn mistakes_are_explained() {
         &["not emulated: ", " at 0x"],
     );
 }
+
+#[test]
+fn two_files_are_compared() {
+    let file = kernels("sm_87/own_mul_mat.cubin");
+    let text = output(&["verify", &file, &file], 0);
+    assert_eq!(text, "verify: 4 kernels have the same code and were not run\n");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (config, changed) = (path("pass.toml"), path("out.cubin"));
+    std::fs::write(
+        &config,
+        "[[pass]]\nname = \"ffma-deftz\"\nfn = [\"scale_add\", \"rms_norm\"]\nmode = \"apply\"\n",
+    )
+    .expect("written");
+    output(&["apply", &file, "--config", &config, "-o", &changed], 0);
+    // Keeping subnormal numbers shows where there are some.
+    let text = output(
+        &["verify", &file, &changed, "--kernel", "scale_add", "--launches", "60"],
+        1,
+    );
+    assert!(
+        text.contains("scale_add: ") && text.contains("DIFFERENT") && text.contains("`STG.E"),
+        "{text}"
+    );
+    let json = output(
+        &[
+            "verify",
+            &file,
+            &changed,
+            "--kernel",
+            "rms_norm",
+            "--launches",
+            "6",
+            "--json",
+        ],
+        0,
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json[0]["outcome"], "same");
+    assert!(json[0]["before"]["instructions_executed"].as_u64() > Some(100));
+}

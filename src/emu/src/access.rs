@@ -127,6 +127,33 @@ pub(crate) struct Touch {
     pub lane: usize,
 }
 
+/// An access in words that those who look on understand.
+fn describe(w: &Warp, env: &Env<'_>, t: Touch) -> Access {
+    let (space, address) = resolve(t.kind, t.address);
+    Access {
+        doing: t.doing,
+        space,
+        address,
+        size: t.size,
+        ctaid: env.ctaid,
+        warp: w.number,
+        lane: t.lane as u32,
+        pc: w.pc,
+        number: env.steps,
+    }
+}
+
+impl Env<'_> {
+    /// Tells who looks on what an access left behind.
+    #[cold]
+    fn wrote(&mut self, w: &Warp, t: Touch, bytes: &[u8]) {
+        let access = describe(w, self, t);
+        if let Some(watch) = self.watch.as_deref_mut() {
+            watch.wrote(&access, bytes);
+        }
+    }
+}
+
 /// The bytes that a lane accesses, after all checks.
 #[inline]
 pub(crate) fn bytes<'m>(w: &'m mut Warp, env: &'m mut Env<'_>, t: Touch) -> Result<&'m mut [u8], Trap> {
@@ -146,17 +173,7 @@ pub(crate) fn bytes<'m>(w: &'m mut Warp, env: &'m mut Env<'_>, t: Touch) -> Resu
         });
     }
     if env.watch.is_some() {
-        env.accessed(Access {
-            doing: t.doing,
-            space,
-            address,
-            size: t.size,
-            ctaid: env.ctaid,
-            warp: w.number,
-            lane: t.lane as u32,
-            pc: w.pc,
-            number: env.steps,
-        })?;
+        env.accessed(describe(w, env, t))?;
     }
     let size = t.size as usize;
     match space {
@@ -286,6 +303,13 @@ fn store(i: &mut Decode<'_>, kind: Where) -> Built {
             let b = bytes(w, env, touch)?;
             for (n, chunk) in b.chunks_mut(4).enumerate() {
                 chunk.copy_from_slice(&rows[n][lane].to_le_bytes()[..chunk.len()]);
+            }
+            if env.watch.is_some() {
+                let mut all = [0; 16];
+                for n in 0..4 {
+                    all[4 * n..4 * n + 4].copy_from_slice(&rows[n][lane].to_le_bytes());
+                }
+                env.wrote(w, touch, &all[..width.bytes as usize]);
             }
         }
         Ok(())

@@ -34,6 +34,7 @@ mod rows;
 mod sign;
 pub mod soft;
 mod tensor;
+pub mod verify;
 mod warp;
 mod watch;
 mod xu;

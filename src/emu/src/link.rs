@@ -270,7 +270,9 @@ impl<'i, 'a> Link<'i, 'a> {
             Some(Buffer {
                 name: self.image.sections().get(section)?.name.to_owned(),
                 address,
+                origin: address,
                 data: self.data(section).ok()?,
+                growth: None,
             })
         };
         self.globals

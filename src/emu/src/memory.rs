@@ -23,8 +23,55 @@ pub struct Buffer {
     pub name: String,
     /// First address.
     pub address: u64,
+    /// The address that kernels are given, which need not be the first one that they touch.
+    pub origin: u64,
     /// Contents.
     pub data: Vec<u8>,
+    /// Memory that appears where it is touched, up to so many bytes.
+    pub growth: Option<(u64, Fill)>,
+}
+
+/// Random contents that depend on nothing but a seed and the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    seed: u64,
+    kind: u8,
+}
+
+impl Fill {
+    /// Contents of some kind: floats, small integers, anything.
+    pub fn random(seed: u64) -> Self {
+        Self {
+            seed,
+            kind: (seed >> 60) as u8,
+        }
+    }
+
+    /// The word that holds an offset.
+    fn word(self, offset: u64) -> u32 {
+        let r = mix(self.seed ^ (offset / 4).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        match self.kind {
+            // Floats between -2 and 2.
+            0..8 => ((r >> 40) as f32 / (1 << 22) as f32 - 2.0).to_bits(),
+            // Small integers.
+            8..12 => (r % 64) as u32,
+            // Two halves between 1 and 2, of either sign.
+            12 | 13 => r as u32 & 0x83ff_83ff | 0x3c00_3c00,
+            _ => r as u32,
+        }
+    }
+
+    /// The byte at an offset.
+    pub fn byte(self, offset: u64) -> u8 {
+        self.word(offset).to_le_bytes()[(offset % 4) as usize]
+    }
+}
+
+/// Bits that look random.
+pub fn mix(x: u64) -> u64 {
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
 }
 
 impl Buffer {
@@ -59,7 +106,9 @@ impl Memory {
         self.buffers.push(Buffer {
             name: name.to_owned(),
             address,
+            origin: address,
             data,
+            growth: None,
         });
         address
     }
@@ -99,8 +148,26 @@ impl Memory {
                 self.last = n;
                 Ok((n, at))
             }
+            None if self.grow(n, address, size) => self.locate(access, address, size),
             None => Err(self.out_of_bounds(access, address, size)),
         }
+    }
+
+    /// Makes room in a buffer that grows.
+    #[cold]
+    fn grow(&mut self, n: usize, address: u64, size: usize) -> bool {
+        let Some(b) = self.buffers.get_mut(n) else { return false };
+        let Some((limit, fill)) = b.growth else { return false };
+        let Some(end) = address.checked_sub(b.address).map(|at| at.saturating_add(size as u64)) else {
+            return false;
+        };
+        let have = b.data.len() as u64;
+        if end > limit || end <= have {
+            return false;
+        }
+        let to = end.next_multiple_of(1 << 10).min(limit);
+        b.data.extend((have..to).map(|at| fill.byte(at)));
+        true
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! A kernel with everything that it can reach, decoded once.
 
 use cubin::Image;
+use cubin::nvinfo::{Value, code};
 use isa::{Inst, Isa, RegFile, Word};
 
 use crate::build::{Builder, Decode, Layout};
@@ -74,6 +75,10 @@ pub struct Program {
     pub param_bank: (u32, u32),
     /// Static shared memory in bytes.
     pub shared_size: u64,
+    /// Most threads of a block, where the kernel says.
+    pub max_threads: Option<u32>,
+    /// The block that the kernel asks for.
+    pub required_block: Option<[u32; 3]>,
     /// Local memory in bytes, as far as the file says.
     pub local_size: u64,
     /// Whether functions are called, whose frames the file may not know.
@@ -154,6 +159,8 @@ impl Program {
             params: kernel.params.clone(),
             param_bank: bank.map_or((driver.params, 0), |b| (b.offset.into(), b.size.into())),
             shared_size: link.shared_size(),
+            max_threads: words(kernel, code::MAX_THREADS).map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
+            required_block: words(kernel, code::REQNTID),
             local_size: kernel.local_size,
             calls,
             layout,
@@ -180,6 +187,20 @@ impl Program {
     pub(crate) fn index_of(&self, address: u64) -> Option<u32> {
         let at = address.checked_sub(CODE).filter(|a| a % 16 == 0)? / 16;
         (at < self.ops.len() as u64).then_some(at as u32)
+    }
+
+    /// The op behind the last one of the kernel's section that is no padding: NOPs, and the branch to itself before them.
+    pub(crate) fn code_end(&self) -> u32 {
+        let len = self.sections.first().map_or(0, |s| s.len);
+        let padding = |pc: &u32| match &self.ops[*pc as usize].run {
+            Run::Flow(flow::Flow::Branch(p, to)) => *p == Pred::TRUE && *to == u64::from(*pc) * 16,
+            _ => self.mnemonic(*pc) == Some("NOP"),
+        };
+        (0..len).rev().find(|pc| !padding(pc)).map_or(0, |pc| pc + 1)
+    }
+
+    fn mnemonic(&self, pc: u32) -> Option<&'static str> {
+        self.isa.form(self.insts.get(pc as usize)?.form).map(|f| f.mnemonic())
     }
 
     /// An instruction's text.
@@ -218,6 +239,15 @@ impl Program {
             trap,
         }
     }
+}
+
+/// The three words of an attribute.
+fn words(kernel: &cubin::Code<'_>, attribute: u8) -> Option<[u32; 3]> {
+    let Ok(Value::Words(list)) = kernel.attribute(attribute)?.value() else {
+        return None;
+    };
+    let list: Vec<u32> = list.iter().collect();
+    list.try_into().ok().filter(|w: &[u32; 3]| !w.contains(&0))
 }
 
 /// Rows for as many registers as the code names.

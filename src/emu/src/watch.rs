@@ -89,6 +89,9 @@ pub trait Watch {
         Ok(())
     }
 
+    /// The bytes that an access left behind, if it wrote.
+    fn wrote(&mut self, _access: &Access, _bytes: &[u8]) {}
+
     /// A block barrier has opened.
     fn barrier(&mut self, _ctaid: [u32; 3]) {}
 

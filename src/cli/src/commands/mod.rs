@@ -10,3 +10,4 @@ pub mod passes;
 pub mod regalloc;
 pub mod roundtrip;
 pub mod run;
+pub mod verify;

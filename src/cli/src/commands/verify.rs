@@ -1,0 +1,214 @@
+//! `verify`: whether the kernels of two files do the same, on the emulator.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use cubin::{Code, Image};
+use emu::Program;
+use emu::verify::{self, Difference, Store};
+use serde::Serialize;
+
+use crate::Finding;
+use crate::args;
+use crate::input::File;
+use crate::output;
+
+#[derive(Serialize)]
+struct Report {
+    kernel: String,
+    target: String,
+    outcome: Outcome,
+    launches: u32,
+    discarded: BTreeMap<String, u32>,
+    before: Coverage,
+    after: Coverage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<DifferenceReport>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Same,
+    Different,
+    NotTried,
+}
+
+#[derive(Serialize)]
+struct Coverage {
+    instructions: usize,
+    instructions_executed: usize,
+    branches: usize,
+    branches_both_ways: usize,
+}
+
+#[derive(Serialize)]
+struct DifferenceReport {
+    grid: [u32; 3],
+    block: [u32; 3],
+    numbers: Vec<String>,
+    differing_bytes: usize,
+    at: Option<String>,
+    thread: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
+    stopped: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
+    let before = File::read(&a.before)?;
+    let mut after = a.before.clone();
+    after.file.clone_from(&a.after);
+    let after = File::read(&after)?;
+    let (opened, opened_after) = (before.open()?, after.open()?);
+    let (images, images_after) = (before.images(&opened)?, after.images(&opened_after)?);
+    let options = verify::Options {
+        launches: a.launches,
+        seed: a.seed,
+        ..verify::Options::default()
+    };
+    let (mut reports, mut identical) = (Vec::new(), 0);
+    before.each_image(&images, |_, image, codes| {
+        for code in codes.iter().filter(|c| c.is_entry) {
+            let Some((other, other_code)) = counterpart(image, code.name, &images_after) else {
+                bail!("{}: no kernel `{}` for {}", after.name(), code.name, image.target());
+            };
+            if other_code.bytes == code.bytes {
+                identical += 1;
+                continue;
+            }
+            let program = Program::new(image, code.name).with_context(|| before.name())?;
+            let program_after = Program::new(other, code.name).with_context(|| after.name())?;
+            let found = verify::verify(&program, &program_after, &options)?;
+            reports.push(report(&program, &program_after, image, found));
+        }
+        Ok(())
+    })?;
+    let same = reports.iter().all(|r| r.outcome == Outcome::Same);
+    match a.json {
+        true => output::json(out, &reports)?,
+        false => {
+            for r in &reports {
+                write_report(out, r)?;
+            }
+            if identical > 0 {
+                writeln!(out, "verify: {identical} kernels have the same code and were not run")?;
+            }
+        }
+    }
+    Ok(if same { Finding::Good } else { Finding::Difference })
+}
+
+/// The kernel of that name and target in the other file.
+fn counterpart<'i>(
+    image: &Image<'_>,
+    name: &str,
+    others: &'i engine::Images<'_>,
+) -> Option<(&'i Image<'i>, &'i Code<'i>)> {
+    let fits = others.list.iter().filter(|i| i.image.target() == image.target());
+    fits.filter_map(|i| Some((&i.image, i.image.code(name).filter(|c| c.is_entry)?)))
+        .next()
+}
+
+fn report(before: &Program, after: &Program, image: &Image<'_>, found: verify::Report) -> Report {
+    let outcome = match (&found.difference, found.compared) {
+        (Some(_), _) => Outcome::Different,
+        (None, 0) => Outcome::NotTried,
+        (None, _) => Outcome::Same,
+    };
+    Report {
+        kernel: before.name.clone(),
+        target: image.target().to_string(),
+        outcome,
+        launches: found.compared,
+        discarded: found.discarded,
+        before: coverage(&found.coverage, before),
+        after: coverage(&found.coverage_after, after),
+        difference: found.difference.as_deref().map(difference),
+    }
+}
+
+fn coverage(c: &verify::Coverage, program: &Program) -> Coverage {
+    let (instructions_executed, instructions) = c.instructions();
+    let (branches_both_ways, branches) = c.branches(program);
+    Coverage {
+        instructions,
+        instructions_executed,
+        branches,
+        branches_both_ways,
+    }
+}
+
+fn difference(d: &Difference) -> DifferenceReport {
+    let store = |s: &Store| {
+        let value: String = s.bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
+        format!("{} at {:#06x} `{}` stores 0x{value}", s.place.0, s.place.1, s.text)
+    };
+    DifferenceReport {
+        grid: d.trial.grid,
+        block: d.trial.block,
+        numbers: d
+            .trial
+            .numbers
+            .iter()
+            .map(|(at, _, value)| format!("param[{at:#x}] = {value:#x}"))
+            .collect(),
+        differing_bytes: d.bytes,
+        at: d
+            .at
+            .as_ref()
+            .map(|(buffer, offset)| format!("{buffer} at offset {offset}")),
+        thread: d
+            .thread
+            .map(|(block, warp, lane)| format!("block {block:?}, warp {warp}, lane {lane}")),
+        before: d.before.as_ref().map(store),
+        after: d.after.as_ref().map(store),
+        stopped: d.stop.clone(),
+    }
+}
+
+fn write_report(out: &mut dyn Write, r: &Report) -> Result<()> {
+    let words = match r.outcome {
+        Outcome::Same => "the same memory".to_owned(),
+        Outcome::Different => "DIFFERENT".to_owned(),
+        Outcome::NotTried => "not tried: no launch was found on which the first kernel ends".to_owned(),
+    };
+    writeln!(
+        out,
+        "verify: {} {}: {} launches, {words}",
+        r.target, r.kernel, r.launches
+    )?;
+    for (name, c) in [("before", &r.before), ("after", &r.after)] {
+        writeln!(
+            out,
+            "  {name}: {} of {} instructions executed, {} of {} branches both ways",
+            c.instructions_executed, c.instructions, c.branches_both_ways, c.branches
+        )?;
+    }
+    for (why, n) in &r.discarded {
+        writeln!(out, "  {n} launches set aside: {why}")?;
+    }
+    let Some(d) = &r.difference else { return Ok(()) };
+    writeln!(
+        out,
+        "  on grid {:?}, block {:?}, {}",
+        d.grid,
+        d.block,
+        d.numbers.join(", ")
+    )?;
+    if let Some(at) = &d.at {
+        writeln!(out, "  {} bytes differ, the first in {at}", d.differing_bytes)?;
+    }
+    if let Some(thread) = &d.thread {
+        writeln!(out, "  the first store that differs, in {thread}:")?;
+        let none = || "no such store".to_owned();
+        writeln!(out, "    before: {}", d.before.clone().unwrap_or_else(none))?;
+        writeln!(out, "    after:  {}", d.after.clone().unwrap_or_else(none))?;
+    }
+    if let Some(stop) = &d.stopped {
+        writeln!(out, "  the second kernel stops: {stop}")?;
+    }
+    Ok(())
+}
