@@ -266,3 +266,25 @@ fn the_listing_is_the_file() {
     check(&q4_k());
     own_cubins("sm_87").iter().for_each(|f| check(f));
 }
+
+/// Kernels of which the emulator knows every form, and what it lacks for the others.
+#[test]
+fn the_emulator_can_run_most_kernels() {
+    let (mut kernels, mut runnable) = (0, 0);
+    let mut missing: BTreeMap<String, u64> = BTreeMap::new();
+    for file in family() {
+        let report: serde_json::Value =
+            serde_json::from_str(&succeed(&["run", arg(&file), "--survey", "--json"])).expect("JSON");
+        kernels += report["kernels"].as_u64().expect("a count");
+        runnable += report["runnable"].as_u64().expect("a count");
+        for reason in report["missing"].as_array().expect("a list") {
+            let what = reason["what"].as_str().expect("text").to_owned();
+            *missing.entry(what).or_default() += reason["kernels"].as_u64().expect("a count");
+        }
+    }
+    println!("the emulator can run {runnable} of {kernels} kernels");
+    for (what, kernels) in missing {
+        println!("  {kernels} kernels: {what}");
+    }
+    assert!(runnable * 100 >= kernels * 85, "{runnable} of {kernels}");
+}
