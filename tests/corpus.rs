@@ -102,6 +102,58 @@ fn text_is_nvdisasms() {
     );
 }
 
+/// Labels with their numbers, directives and remarks included: all lines of `nvdisasm -c` but for its list of symbols at the end.
+#[test]
+fn listing_is_nvdisasms() {
+    let oracles = folder("SASS_ORACLES");
+    let (mut lines, mut wrong) = (0, Vec::new());
+    for file in family() {
+        if code_size(&std::fs::read(&file).unwrap()) == 0 {
+            continue;
+        }
+        let theirs = nvdisasm_c(&oracles, &file);
+        let theirs = theirs
+            .split("\n\n\n//--------------------- SYMBOLS")
+            .next()
+            .unwrap_or_default();
+        let ours = succeed(&["disasm", arg(&file)]);
+        let (ours, theirs): (Vec<_>, Vec<_>) = (ours.trim_end().lines().collect(), theirs.trim_end().lines().collect());
+        assert_eq!(ours.len(), theirs.len(), "{}: number of lines", file.display());
+        lines += theirs.len();
+        let differ = ours.iter().zip(&theirs).filter(|(a, b)| a != b);
+        wrong.extend(differ.map(|(a, b)| format!("ours: {a}  nvdisasm: {b}")));
+    }
+    println!("listing: {lines} lines, {} differ", wrong.len());
+    wrong.iter().take(20).for_each(|w| println!("  {w}"));
+    assert!(wrong.len() * 10_000 <= lines, "more than 0.01% of the lines differ");
+}
+
+/// `disasm --asm` and back: every word of every file, from its text, scheduling column and notes.
+#[test]
+fn listings_assemble_to_the_same_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
+    let (mut files, mut noted) = (0, 0);
+    for file in family() {
+        let bytes = std::fs::read(&file).unwrap();
+        if code_size(&bytes) == 0 {
+            continue;
+        }
+        let text = succeed(&["disasm", arg(&file), "--asm"]);
+        assert!(!text.contains(".opaque"), "{}: a word without a text", file.display());
+        noted += text.lines().filter(|l| l.ends_with("> ;")).count();
+        std::fs::write(&listing, text).unwrap();
+        succeed(&["asm", arg(&listing), "--into", arg(&file), "-o", arg(&back)]);
+        assert!(
+            std::fs::read(&back).unwrap() == bytes,
+            "{}: not the same file",
+            file.display()
+        );
+        files += 1;
+    }
+    println!("asm: {files} files byte-identical, {noted} lines with notes");
+}
+
 /// `/*0010*/ TEXT ;` of a line of `sass2mlir disasm`, or nothing if it is a heading or a label.
 fn instruction_text(line: &str) -> Option<&str> {
     let (_, text) = line.trim().strip_prefix("/*")?.split_once("*/")?;

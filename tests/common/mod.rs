@@ -151,6 +151,17 @@ pub struct Listed {
     pub word: u128,
 }
 
+/// What `nvdisasm -c` prints of a cubin.
+pub fn nvdisasm_c(oracles: &Path, cubin: &Path) -> String {
+    let out = Command::new(oracles.join("bin/nvdisasm"))
+        .arg("-c")
+        .arg(cubin)
+        .output()
+        .expect("nvdisasm");
+    assert!(out.status.success(), "nvdisasm {}", cubin.display());
+    String::from_utf8(out.stdout).expect("nvdisasm's output is UTF-8")
+}
+
 /// Every instruction of a cubin, as `nvdisasm -c -hex` lists it. `oracles` is the folder that setup.sh filled.
 pub fn nvdisasm(oracles: &Path, cubin: &Path) -> Vec<Listed> {
     let out = Command::new(oracles.join("bin/nvdisasm"))

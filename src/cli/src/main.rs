@@ -4,6 +4,8 @@ mod args;
 mod commands;
 mod input;
 mod kernel_args;
+mod labels;
+mod listing;
 mod npy;
 mod output;
 mod relocated;

@@ -398,8 +398,8 @@ fn disasm_shows_what_the_linker_will_fill_in() {
             .any(|l| l.split("*/").nth(1).is_some_and(|t| t.trim() == text))
     };
     for text in [
-        "MOV R20, 32@lo((relocated + .L_x_1@srel)) ;",
-        "MOV R21, 32@hi((relocated + .L_x_1@srel)) ;",
+        "MOV R20, 32@lo((relocated + .L_x_0@srel)) ;",
+        "MOV R21, 32@hi((relocated + .L_x_0@srel)) ;",
         "CALL.ABS.NOINC `(_Z9elsewheref) ;",
         "UMOV UR4, 32@lo(counters) ;",
         "STS [R19.X4+`($___ZZ9relocatedE4tile__31)], R4 ;",
@@ -450,8 +450,8 @@ fn a_container_may_hold_other_targets() {
     // Without --arch: what this build knows. It may know the other target too.
     let all = run(&["disasm", s(&file)]);
     assert_eq!(all.code, 0, "{}", all.err);
-    assert!(all.out.contains(".text.mul_mat_q4_K: // sm_87"));
-    assert!(all.out.contains("// sm_100a") || all.err.contains("note: fatbin 1 entry 1: no tables for sm_100a"));
+    assert!(all.out.contains(": sm_87\n") && all.out.contains(".text.mul_mat_q4_K:"));
+    assert!(all.out.contains(": sm_100a\n") || all.err.contains("note: fatbin 1 entry 1: no tables for sm_100a"));
 }
 
 #[test]

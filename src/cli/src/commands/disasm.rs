@@ -1,6 +1,5 @@
 //! `disasm`: instructions as nvdisasm writes them.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::{Result, bail};
@@ -12,8 +11,10 @@ use serde::Serialize;
 use crate::Finding;
 use crate::args;
 use crate::input::File;
+use crate::labels::{Labels, Names};
+use crate::listing;
 use crate::output;
-use crate::relocated::{self, Relocated};
+use crate::relocated::Relocated;
 
 const WORD: usize = Word::BYTES;
 
@@ -38,8 +39,14 @@ struct Line {
     /// What neither text nor control say, as `sass2mlir asm` takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Option<String>,
+    /// What `.nv.info` says of the instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     opaque: bool,
+    /// Bits 109:105.
+    #[serde(skip)]
+    issue: u64,
 }
 
 /// Runs the command.
@@ -57,17 +64,41 @@ pub fn run(a: &args::Disasm, out: &mut dyn Write) -> Result<Finding> {
         }
         let isa = Isa::for_target(image.target())?;
         let mut lister = Lister::new(isa, a);
-        for code in codes {
-            let labels = labels(isa, image, code);
-            let relocated = Relocated::new(image, code, &labels);
-            listings.push(Listing {
+        let labels = Labels::new(isa, image);
+        if !a.json && !a.asm {
+            if !path.is_empty() {
+                writeln!(out, "// {path}: {}", image.target())?;
+            }
+            listing::write_file_head(out, image)?;
+        }
+        let mut found = Vec::with_capacity(codes.len());
+        for &code in codes {
+            let names = labels.of(code);
+            let relocated = Relocated::new(image, code, names);
+            let remarks = listing::remarks(code, names);
+            let mut instructions = lister.list(code.bytes, names, Some(&relocated));
+            for line in &mut instructions {
+                line.remark = remarks.get(&line.offset).cloned();
+            }
+            found.push(Listing {
                 image: path.to_owned(),
                 target: image.target().to_string(),
                 name: code.name.to_owned(),
-                instructions: lister.list(code.bytes, &labels, Some(&relocated)),
+                instructions,
             });
-            if !a.json {
-                listings.drain(..).try_for_each(|l| write(a, out, &l))?;
+        }
+        if a.json {
+            listings.append(&mut found);
+            return Ok(());
+        }
+        // Remarks stand right of the longest line.
+        let lines = found.iter().flat_map(|l| &l.instructions);
+        let longest = lines.map(|l| listing::instruction(l.offset, &l.text).len()).max();
+        let column = longest.unwrap_or(0) + 2;
+        for (code, listed) in codes.iter().zip(&found) {
+            match a.asm {
+                true => write_source(out, listed)?,
+                false => write_listing(out, image, code, labels.of(code), listed, column)?,
             }
         }
         Ok(())
@@ -92,9 +123,7 @@ fn raw(a: &args::Disasm, out: &mut dyn Write) -> Result<Finding> {
         );
     }
     let isa = Isa::for_target(target)?;
-    let mut labels = BTreeMap::new();
-    add_targets(isa, &bytes, &mut labels);
-    number(&mut labels);
+    let names = Labels::of_raw(isa, &bytes);
     let listing = Listing {
         image: String::new(),
         target: target.to_string(),
@@ -105,20 +134,21 @@ fn raw(a: &args::Disasm, out: &mut dyn Write) -> Result<Finding> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned(),
-        instructions: Lister::new(isa, a).list(&bytes, &labels, None),
+        instructions: Lister::new(isa, a).list(&bytes, &names, None),
     };
-    match a.json {
-        true => output::json(out, &[listing])?,
-        false => write(a, out, &listing)?,
+    match () {
+        () if a.json => output::json(out, &[listing])?,
+        () if a.asm => write_source(out, &listing)?,
+        () => {
+            for line in &listing.instructions {
+                if let Some(label) = &line.label {
+                    writeln!(out, "{label}:")?;
+                }
+                write_line(out, line, 0)?;
+            }
+        }
     }
     Ok(Finding::Good)
-}
-
-fn write(a: &args::Disasm, out: &mut dyn Write, listing: &Listing) -> Result<()> {
-    match a.asm {
-        true => write_source(out, listing),
-        false => write_listing(out, listing),
-    }
 }
 
 /// Turns code into lines.
@@ -139,7 +169,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    fn list(&mut self, code: &[u8], labels: &BTreeMap<u64, String>, relocated: Option<&Relocated>) -> Vec<Line> {
+    fn list(&mut self, code: &[u8], labels: &Names, relocated: Option<&Relocated>) -> Vec<Line> {
         let name_of = |offset: u64| labels.get(&offset).map(String::as_str);
         let words = Word::all(code).enumerate();
         words
@@ -172,71 +202,42 @@ impl<'a> Lister<'a> {
             word: (a.hex || a.json).then(|| format!("0x{word:032x}")),
             control: self.assembler.is_some().then(|| Control::of(word).to_string()),
             notes: notes.flatten().filter(|n| !n.0.is_empty()).map(|n| n.to_string()),
+            remark: None,
             opaque: inst.form == FormId::OPAQUE,
+            issue: word.bits(109, 105),
         }
     }
 }
 
-/// Names of places: the file's own symbols, then `.L_x_N` for every other target of a branch, in address order.
-fn labels(isa: &Isa, image: &Image<'_>, code: &Code<'_>) -> BTreeMap<u64, String> {
-    let mut names = BTreeMap::new();
-    add_targets(isa, code.bytes, &mut names);
-    for b in &code.indirect_branches {
-        names.extend(b.targets.iter().map(|&t| (u64::from(t), String::new())));
-    }
-    names.extend(relocated::targets(image, code).map(|t| (t, String::new())));
-    for label in &code.labels {
-        names.insert(label.offset, label.name.to_owned());
-    }
-    for f in &code.functions {
-        names.insert(f.offset, f.name.to_owned());
-    }
-    number(&mut names);
-    names
-}
-
-/// Adds the targets of branches, without names.
-fn add_targets(isa: &Isa, code: &[u8], names: &mut BTreeMap<u64, String>) {
-    for (n, word) in Word::all(code).enumerate() {
-        if let Some(to) = isa.branch_target(isa.decode(word), (n * WORD) as u64) {
-            names.insert(to, String::new());
-        }
-    }
-}
-
-fn number(names: &mut BTreeMap<u64, String>) {
-    for (n, name) in names.values_mut().filter(|n| n.is_empty()).enumerate() {
-        *name = format!(".L_x_{n}");
-    }
-}
-
-fn write_listing(out: &mut dyn Write, listing: &Listing) -> Result<()> {
-    let place = if listing.image.is_empty() {
-        String::new()
-    } else {
-        format!(" // {}", listing.image)
-    };
-    writeln!(out, "\n.text.{}: // {}{place}", listing.name, listing.target)?;
+fn write_listing(
+    out: &mut dyn Write,
+    image: &Image<'_>,
+    code: &Code<'_>,
+    names: &Names,
+    listing: &Listing,
+    column: usize,
+) -> Result<()> {
+    listing::write_section_head(out, image, code, names)?;
     for line in &listing.instructions {
-        if let Some(label) = &line.label {
-            writeln!(out, "{label}:")?;
+        if line.offset > 0 {
+            listing::write_names(out, code, line.offset, names)?;
         }
-        // The guard stands in the blank space before the mnemonic's column.
-        let (guard, rest) = match line.text.starts_with('@') {
-            true => line.text.split_once(' ').unwrap_or((&line.text, "")),
-            false => ("", line.text.as_str()),
-        };
-        let mut text = format!("        /*{:04x}*/ {guard:>17} {rest} ;", line.offset);
-        if let Some(control) = &line.control {
-            let notes = line.notes.as_ref().map_or_else(String::new, |n| format!(" <{n}>"));
-            text = format!("{text:<100} /* {control}{notes} */");
-        }
-        if let Some(word) = &line.word {
-            text = format!("{text:<100} /* {word} */");
-        }
-        writeln!(out, "{text}")?;
+        write_line(out, line, column)?;
     }
-    Ok(())
+    Ok(listing::write_names(out, code, code.bytes.len() as u64, names)?)
+}
+
+fn write_line(out: &mut dyn Write, line: &Line, column: usize) -> Result<()> {
+    let text = listing::instruction(line.offset, &line.text);
+    let mut text = listing::end(text, line.issue, line.remark.as_deref(), column);
+    if let Some(control) = &line.control {
+        let notes = line.notes.as_ref().map_or_else(String::new, |n| format!(" <{n}>"));
+        text = format!("{text:<100} /* {control}{notes} */");
+    }
+    if let Some(word) = &line.word {
+        text = format!("{text:<100} /* {word} */");
+    }
+    Ok(writeln!(out, "{text}")?)
 }
 
 /// What the assembler takes.
