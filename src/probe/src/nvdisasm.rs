@@ -1,5 +1,6 @@
 //! Runs `nvdisasm` on raw words and reads what it prints.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -46,6 +47,8 @@ pub struct Nvdisasm {
     arch: String,
     scratch: tempfile::TempDir,
     memory: Option<Mutex<Memory>>,
+    /// Opcodes with words that two classes match. Such a word ends a run without saying which word it is.
+    ambiguous: Mutex<BTreeSet<u16>>,
 }
 
 impl Nvdisasm {
@@ -64,6 +67,7 @@ impl Nvdisasm {
             arch,
             scratch,
             memory: None,
+            ambiguous: Mutex::default(),
         })
     }
 
@@ -81,11 +85,7 @@ impl Nvdisasm {
 
     /// As [`Self::texts`], with word `n` at byte address `16 * n` of its chunk.
     pub fn texts_in_order(&self, words: &[u128]) -> Result<Vec<Option<Printed>>> {
-        let chunks: Vec<_> = words
-            .par_chunks(CHUNK)
-            .map(|c| self.chunk_texts(c))
-            .collect::<Result<_>>()?;
-        Ok(chunks.into_iter().flatten().collect())
+        self.in_chunks(words, |words| self.try_texts(words))
     }
 
     /// The class of each word, or `None` where its opcode means nothing.
@@ -93,13 +93,7 @@ impl Nvdisasm {
         self.through_memory(
             words,
             |m| &mut m.classes,
-            |nv, words| {
-                let chunks: Vec<_> = words
-                    .par_chunks(CHUNK)
-                    .map(|c| nv.chunk_classes(c))
-                    .collect::<Result<_>>()?;
-                Ok(chunks.into_iter().flatten().collect())
-            },
+            |nv, words| nv.in_chunks(words, |words| nv.try_classes(words)),
         )
     }
 
@@ -127,7 +121,33 @@ impl Nvdisasm {
             .collect()
     }
 
-    fn chunk_texts(&self, words: &[u128]) -> Result<Vec<Option<Printed>>> {
+    /// Asks in chunks. Words of opcodes that the tool itself is not clear about have no answer.
+    fn in_chunks<T: Send>(
+        &self,
+        words: &[u128],
+        ask: impl Fn(&[u128]) -> Result<Option<Vec<Option<T>>>> + Sync,
+    ) -> Result<Vec<Option<T>>> {
+        loop {
+            let known = self.ambiguous.lock().unwrap_or_else(|e| e.into_inner()).clone();
+            let clear = |w: &u128| !known.contains(&opcode(*w));
+            let fed: Vec<u128> = words.iter().copied().filter(clear).collect();
+            let chunks: Vec<_> = fed.par_chunks(CHUNK).map(&ask).collect::<Result<_>>()?;
+            let failed = fed.chunks(CHUNK).zip(&chunks).filter(|c| c.1.is_none());
+            let culprits: Vec<u16> = failed.map(|c| culprit(c.0, &ask)).collect::<Result<_>>()?;
+            if culprits.is_empty() {
+                let mut answers = chunks.into_iter().flatten().flatten();
+                let answer = |w: &u128| clear(w).then(|| answers.next()).flatten().flatten();
+                return Ok(words.iter().map(answer).collect());
+            }
+            self.ambiguous
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .extend(culprits);
+        }
+    }
+
+    /// The texts of `words`; `None` if a word among them is ambiguous.
+    fn try_texts(&self, words: &[u128]) -> Result<Option<Vec<Option<Printed>>>> {
         let mut legal = vec![true; words.len()];
         loop {
             let fed: Vec<u128> = words
@@ -136,6 +156,9 @@ impl Nvdisasm {
                 .map(|(&w, &ok)| if ok { w } else { NOP })
                 .collect();
             let (out, errors) = self.run(&fed)?;
+            if is_ambiguous(&errors) {
+                return Ok(None);
+            }
             let bad: Vec<_> = errors.lines().filter_map(refusal).collect();
             if bad.is_empty() {
                 if out.is_empty() && !words.is_empty() {
@@ -144,7 +167,7 @@ impl Nvdisasm {
                         errors.lines().next().unwrap_or("no message")
                     );
                 }
-                return Ok(read_listing(&out, &legal));
+                return Ok(Some(read_listing(&out, &legal)));
             }
             for (index, _) in bad {
                 *legal.get_mut(index).context("nvdisasm named an address past the end")? = false;
@@ -152,9 +175,13 @@ impl Nvdisasm {
         }
     }
 
-    fn chunk_classes(&self, words: &[u128]) -> Result<Vec<Option<Class>>> {
+    /// The classes of `words`; `None` if a word among them is ambiguous.
+    fn try_classes(&self, words: &[u128]) -> Result<Option<Vec<Option<Class>>>> {
         let fed: Vec<u128> = words.iter().map(|w| w & !CLASS_CLEAR | CLASS_SET).collect();
         let (_, errors) = self.run(&fed)?;
+        if is_ambiguous(&errors) {
+            return Ok(None);
+        }
         let mut names = vec![None; words.len()];
         for (index, message) in errors.lines().filter_map(refusal) {
             let name = message.strip_prefix("Opclass '").and_then(|m| m.split('\'').next());
@@ -162,7 +189,7 @@ impl Nvdisasm {
                 *slot = Some(Class::of(name));
             }
         }
-        Ok(names)
+        Ok(Some(names))
     }
 
     fn run(&self, words: &[u128]) -> Result<(String, String)> {
@@ -179,6 +206,25 @@ impl Nvdisasm {
             String::from_utf8_lossy(&done.stderr).into_owned(),
         ))
     }
+}
+
+/// Bits 11:0.
+fn opcode(word: u128) -> u16 {
+    (word & 0xfff) as u16
+}
+
+/// The opcode of the first ambiguous word of `words`, among which there is one.
+fn culprit<T>(words: &[u128], ask: &impl Fn(&[u128]) -> Result<Option<Vec<Option<T>>>>) -> Result<u16> {
+    let mut words = words;
+    while words.len() > 1 {
+        let (front, back) = words.split_at(words.len() / 2);
+        words = if ask(front)?.is_none() { front } else { back };
+    }
+    words.first().map(|&w| opcode(w)).context("no words")
+}
+
+fn is_ambiguous(errors: &str) -> bool {
+    errors.contains(": More than one pattern matched")
 }
 
 /// `nvdisasm error   : MESSAGE at address 0xADDR` as (word index, MESSAGE).
