@@ -53,6 +53,7 @@ check-corpus: oracles
 	cargo build --release --package sass2mlir-probe
 	target/release/probe check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	target/release/probe check-access --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
+	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-access-kernels --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \

@@ -158,7 +158,8 @@ impl Isa {
     pub fn is_zero(&self, file: RegFile, reg: u8) -> bool {
         match file {
             RegFile::R => reg == 255,
-            RegFile::UR => reg == self.uniform_zero,
+            // The second of a pair that is named by its first can be past the last one.
+            RegFile::UR => reg >= self.uniform_zero,
             RegFile::P | RegFile::UP => reg == 7,
             RegFile::B => false,
         }
@@ -176,7 +177,8 @@ impl Isa {
                 let legal = control::is_legal(w, form.wbar, form.rbar)
                     && (w.0 & form.no_reuse == 0 || w.0 >> 109 & 1 == 0)
                     && (!form.batch || w.0 >> 123 & 3 != 3)
-                    && form.checks.iter().all(|c| c.passes(w.0));
+                    && form.checks.iter().all(|c| c.passes(w.0))
+                    && form.allows(w.0);
                 let form = if legal { FormId(row.form) } else { FormId::OPAQUE };
                 return Inst { word: w, form };
             }
@@ -320,7 +322,7 @@ impl<'a> Form<'a> {
         self.data.rbar
     }
 
-    /// Operand-cache flags as (word bit, operand), meaningful when bit 109 is set.
+    /// Operand-cache flags as (word bit, operand). Those in bits 124:122 are meaningful when bit 109 is set.
     pub fn reuse(&self) -> &'a [(u8, u8)] {
         &self.data.reuse
     }

@@ -24,7 +24,7 @@ pub struct OperandView<'a> {
 }
 
 impl<'a> OperandView<'a> {
-    /// The shape as the tables spell it, for example `-|R#|` or `[R#.64+X#]`.
+    /// The shape as the tables spell it, for example `-|R#|` or `[R#.64+X#]`, marks of its terms included.
     pub fn shape(&self) -> &'static str {
         self.shape.text
     }
@@ -35,7 +35,7 @@ impl<'a> OperandView<'a> {
         self.shape.parts.iter().map(move |p| match *p {
             Part::Text(t) => Piece::Text(t),
             Part::Hole(text, kind, ordinal) => operand.field((kind, ordinal)).map_or(Piece::Text(text), Piece::Field),
-            Part::Open(_) => Piece::Text("["),
+            Part::Open(..) => Piece::Text("["),
             Part::Plus => Piece::Text("+"),
             Part::Close => Piece::Text("]"),
         })

@@ -6,12 +6,37 @@ pub(crate) enum Part {
     Text(&'static str),
     /// A hole: its text (`R#`), its kind, an index into the hole names of the tables, and its ordinal.
     Hole(&'static str, u8, u8),
-    /// `[` of a bracket group with several terms; the number of parts up to and with its `]`.
-    Open(u8),
+    /// `[` of a bracket group with several terms: the number of parts up to and with its `]`, and each term's mark.
+    Open(u8, [Mark; TERMS]),
     /// `+` between terms of a bracket group.
     Plus,
     /// `]` of such a group.
     Close,
+}
+
+/// Most terms of an address.
+pub(crate) const TERMS: usize = 3;
+
+/// When a term of an address is left out at zero (RZ, URZ, 0): one term always stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// No mark: a uniform register never, other terms from right to left.
+    Usual,
+    /// `!`: never.
+    Never,
+    /// `?`: before the others, from left to right.
+    First,
+    /// `*`: after the others.
+    Last,
+}
+
+impl Mark {
+    /// The mark at the end of `term`, and the term without it.
+    fn split(term: &str) -> (&str, Self) {
+        let marks = [('!', Self::Never), ('?', Self::First), ('*', Self::Last)];
+        let found = marks.into_iter().find_map(|(c, m)| Some((term.strip_suffix(c)?, m)));
+        found.unwrap_or((term, Self::Usual))
+    }
 }
 
 /// Hole kinds in the order of the tables: R UR P UP B SB X F L.
@@ -39,6 +64,8 @@ impl Shape {
         let mut parts = Vec::new();
         let mut counts = [0u8; HOLES.len()];
         let mut open: Option<usize> = None; // where the current group's `[` is in `parts`
+        let mut marks = [Mark::Usual; TERMS];
+        let mut term = 0;
         let mut start = 0;
         let bytes = text.as_bytes();
         let flush = |parts: &mut Vec<Part>, from: usize, to: usize| {
@@ -53,22 +80,25 @@ impl Shape {
                     if text[i..close].contains('+') {
                         flush(&mut parts, start, i);
                         open = Some(parts.len());
-                        parts.push(Part::Open(0));
-                        start = i + 1;
+                        parts.push(Part::Open(0, marks));
+                        (start, term) = (i + 1, 0);
                     }
                 }
-                b']' => {
-                    if let Some(at) = open.take() {
-                        flush(&mut parts, start, i);
+                b']' | b'+' => {
+                    let Some(at) = open else { continue };
+                    let (bare, mark) = Mark::split(&text[start..i]);
+                    flush(&mut parts, start, start + bare.len());
+                    if let Some(slot) = marks.get_mut(term) {
+                        *slot = mark;
+                    }
+                    (start, term) = (i + 1, term + 1);
+                    if b == b'+' {
+                        parts.push(Part::Plus);
+                    } else {
                         parts.push(Part::Close);
-                        parts[at] = Part::Open((parts.len() - at - 1) as u8);
-                        start = i + 1;
+                        parts[at] = Part::Open((parts.len() - at - 1) as u8, marks);
+                        (open, marks) = (None, [Mark::Usual; TERMS]);
                     }
-                }
-                b'+' if open.is_some() => {
-                    flush(&mut parts, start, i);
-                    parts.push(Part::Plus);
-                    start = i + 1;
                 }
                 b'#' => {
                     let kind = (0..HOLES.len())
@@ -126,7 +156,7 @@ mod tests {
                 Part::Text("desc["),
                 Part::Hole("UR#", 1, 0),
                 Part::Text("]"),
-                Part::Open(5),
+                Part::Open(5, [Mark::Usual; TERMS]),
                 Part::Hole("R#", 0, 0),
                 Part::Text(".64"),
                 Part::Plus,
@@ -142,6 +172,20 @@ mod tests {
                 Part::Text("] ["),
                 Part::Hole("X#", 6, 1),
                 Part::Text("].H0|"),
+            ]
+        );
+        assert_eq!(
+            *Shape::parse("a[R#.64?+UR#*+X#!]").parts,
+            [
+                Part::Text("a"),
+                Part::Open(7, [Mark::First, Mark::Last, Mark::Never]),
+                Part::Hole("R#", 0, 0),
+                Part::Text(".64"),
+                Part::Plus,
+                Part::Hole("UR#", 1, 0),
+                Part::Plus,
+                Part::Hole("X#", 6, 0),
+                Part::Close,
             ]
         );
         assert_eq!(Shape::parse("UP#").plain(), Some((3, 0)));

@@ -201,7 +201,6 @@ pub(crate) struct FormData {
     pub(crate) is_attested: bool,
     pub(crate) wbar: bool,
     pub(crate) rbar: bool,
-    pub(crate) space: bool,
     pub(crate) reuse: Box<[(u8, u8)]>,
     /// Bits of 124:122 that must be clear when bit 109 is set.
     pub(crate) no_reuse: u128,
@@ -212,11 +211,38 @@ pub(crate) struct FormData {
     pub(crate) fields: Box<[Field]>,
     pub(crate) registers: Box<[Register]>,
     pub(crate) checks: Box<[Check]>,
+    /// Rows of `legal.tsv` in the order in which they decide.
+    legal: Box<[LegalRow]>,
     /// Union of the match masks, selector bits, and the guard's negation: what makes the word this instruction.
     pub(crate) fixed: u128,
     /// Rows of `semantics.tsv` with the test of their tokens, most tokens first; the last one has none.
     pub(crate) semantics: Box<[(Box<[TokenTest]>, u16)]>,
     pub(crate) aliases: Box<[u16]>,
+}
+
+/// Whether a rule allows words with `word & mask == value`.
+struct LegalRow {
+    rule: u16,
+    mask: u128,
+    value: u128,
+    legal: bool,
+}
+
+impl FormData {
+    /// Whether every rule of `legal.tsv` allows `w`; in a rule the first row that matches decides.
+    #[inline]
+    pub(crate) fn allows(&self, w: u128) -> bool {
+        let mut decided = None;
+        for row in &self.legal {
+            if decided != Some(row.rule) && w & row.mask == row.value {
+                if !row.legal {
+                    return false;
+                }
+                decided = Some(row.rule);
+            }
+        }
+        true
+    }
 }
 
 /// A row of the decode index.
@@ -445,6 +471,12 @@ impl Loader {
                 form: number,
             });
         }
+        let legal = r.list(|r| LegalRow {
+            rule: r.size() as u16,
+            mask: r.u128(),
+            value: r.u128(),
+            legal: r.flag(),
+        });
         let shape_selectors: Vec<u32> = r
             .list(|r| r.size())
             .into_iter()
@@ -496,11 +528,10 @@ impl Loader {
             is_attested,
             wbar: flags & 1 != 0,
             rbar: flags & 2 != 0,
-            space: flags & 4 != 0,
             no_reuse: if reuse.is_empty() {
                 0
             } else {
-                let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1 << r.0);
+                let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1u128 << r.0);
                 crate::control::REUSE_MASK & !flags & !named
             },
             batch: reuse.is_empty() && named & crate::control::REUSE_MASK == 0,
@@ -514,6 +545,7 @@ impl Loader {
                 .collect(),
             fields: fields.into(),
             checks,
+            legal: legal.into(),
             fixed,
             semantics,
             aliases,

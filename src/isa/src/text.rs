@@ -6,8 +6,8 @@ use crate::field::{Field, FieldKind, OperandIx, RegFile};
 use crate::float::Float;
 use crate::line::Line;
 use crate::operand::OperandView;
-use crate::shape::{HOLE_L, HOLE_R, HOLE_UR, HOLE_X, Part};
-use crate::tables::FormData;
+use crate::shape::{HOLE_L, HOLE_R, HOLE_UR, HOLE_X, Mark, Part, TERMS};
+use crate::tables::{FormData, OperandData};
 use crate::{Inst, Isa, Word};
 
 /// Gives code labels names: the byte offset in the section to the label, without decoration.
@@ -30,10 +30,10 @@ impl Isa {
             let Some(view) = self.operand(i, n).filter(|v| !v.is_elided()) else {
                 continue;
             };
-            line.text(match (printed, form.space, special) {
-                (0, ..) | (_, true, _) => " ",
-                (_, false, false) => ", ",
-                (_, false, true) => " , ",
+            line.text(match (printed, special) {
+                (0, _) => " ",
+                (_, false) => ", ",
+                (_, true) => " , ",
             })?;
             printed += 1;
             let mut writer = OperandWriter {
@@ -116,10 +116,11 @@ fn target(field: &Field, w: Word, pc: u64) -> u64 {
     pc.wrapping_add(16).wrapping_add(field.get(w) as u64)
 }
 
-/// Whether the operand-cache flag of operand `n` is set; bit 109 says whether those bits are flags.
+/// Whether the operand-cache flag of operand `n` is set; bit 109 says whether the scheduling bits are flags.
 fn is_reused(form: &FormData, w: Word, n: usize) -> bool {
-    let flag = |&(bit, operand): &(u8, u8)| usize::from(operand) == n && w.0 >> bit & 1 == 1;
-    w.0 >> 109 & 1 == 1 && form.reuse.iter().any(flag)
+    let holds = |bit: u8| w.0 >> bit & 1 == 1 && (bit < 105 || w.0 >> 109 & 1 == 1);
+    let mut flags = form.reuse.iter().filter(|&&(_, operand)| usize::from(operand) == n);
+    flags.any(|&(bit, _)| holds(bit))
 }
 
 struct OperandWriter<'a, 'l> {
@@ -140,13 +141,8 @@ impl OperandWriter<'_, '_> {
         let word = self.word;
         let parts = &shape.parts;
         let mut special = false;
-        let (mut at, mut skip) = (0, 0..0);
+        let mut at = 0;
         while let Some(&part) = parts.get(at) {
-            if skip.contains(&at) {
-                at = skip.end;
-                skip = 0..0;
-                continue;
-            }
             if let [Part::Text(" "), Part::Hole(_, HOLE_X, n)] = parts[at..] {
                 let field = operand.field((HOLE_X, n)).map(|n| &fields[n]);
                 if field.is_some_and(|f| f.elides(f.get(word))) {
@@ -157,29 +153,11 @@ impl OperandWriter<'_, '_> {
                 line.text(" ")?; // `-QNAN .H1`
             }
             match part {
-                Part::Open(len) => {
-                    line.text("[")?;
+                Part::Open(len, marks) => {
                     let close = at + usize::from(len);
-                    let group = &parts[at + 1..close];
-                    let attribute = at > 0 && matches!(parts[at - 1], Part::Text(t) if t.ends_with('a'));
-                    let terms = Terms::of(group, attribute, |kind, n| {
-                        let field = operand.field((kind, n)).map(|n| &fields[n]);
-                        field.map_or((0, false), |f| (f.get(word), f.elides(f.get(word))))
-                    });
-                    if terms.no_offset {
-                        skip = close - 2..close;
-                    }
-                    at += if terms.no_register { 2 } else { 0 };
-                    if terms.no_uniform {
-                        // The uniform register and the `+` in front of it, or behind it where it comes first.
-                        let first = at + 1;
-                        let uniform = (first..close).find(|&n| matches!(parts[n], Part::Hole(_, HOLE_UR, _)));
-                        match uniform {
-                            Some(n) if n == first => at += 2,
-                            Some(n) => skip = n - 1..if terms.no_offset { close } else { n + 1 },
-                            None => {}
-                        }
-                    }
+                    self.write_address(&parts[at + 1..close], marks, operand, fields, line)?;
+                    at = close;
+                    self.write_part(Part::Close, operand, fields, line)?;
                 }
                 _ => special = self.write_part(part, operand, fields, line)?,
             }
@@ -187,6 +165,37 @@ impl OperandWriter<'_, '_> {
         }
         self.mark(line)?;
         Ok(special)
+    }
+
+    /// Writes `[` and the terms of an address that are not left out.
+    fn write_address(
+        &mut self,
+        group: &[Part],
+        marks: [Mark; TERMS],
+        operand: &OperandData,
+        fields: &[Field],
+        line: &mut Line<'_>,
+    ) -> fmt::Result {
+        let is_zero = |kind: u8, n: u8| {
+            let value = operand.field((kind, n)).map_or(0, |n| fields[n].get(self.word));
+            match kind {
+                HOLE_R => self.isa.is_zero(RegFile::R, value as u8),
+                HOLE_UR => self.isa.is_zero(RegFile::UR, value as u8),
+                _ => value == 0,
+            }
+        };
+        let shown = shown_terms(group, marks, is_zero);
+        line.text("[")?;
+        let mut first = true;
+        for (term, _) in group.split(|p| *p == Part::Plus).zip(shown).filter(|(_, shown)| *shown) {
+            if !std::mem::take(&mut first) {
+                self.write_part(Part::Plus, operand, fields, line)?;
+            }
+            for &part in term {
+                self.write_part(part, operand, fields, line)?;
+            }
+        }
+        Ok(())
     }
 
     fn mark(&mut self, line: &mut Line<'_>) -> fmt::Result {
@@ -199,7 +208,7 @@ impl OperandWriter<'_, '_> {
     fn write_part(
         &mut self,
         part: Part,
-        operand: &crate::tables::OperandData,
+        operand: &OperandData,
         fields: &[Field],
         line: &mut Line<'_>,
     ) -> Result<bool, fmt::Error> {
@@ -227,7 +236,7 @@ impl OperandWriter<'_, '_> {
                 self.mark(line)?;
                 line.text(if part == Part::Plus { "+" } else { "]" })?;
             }
-            Part::Open(_) => {}
+            Part::Open(..) => {}
         }
         Ok(false)
     }
@@ -267,46 +276,26 @@ impl OperandWriter<'_, '_> {
     }
 }
 
-/// Terms of `[R#+UR#+X#]` that are not written: `[RZ+0x0]` is `[RZ]`, `[R2+0x0]` `[R2]`, `[RZ+0x8]` `[0x8]`, but `a[RZ+0x0]` is `a[0x0]`.
-struct Terms {
-    no_register: bool,
-    /// Only where the table says so (`elide`); otherwise URZ is written.
-    no_uniform: bool,
-    no_offset: bool,
-}
-
-impl Terms {
-    fn of(group: &[Part], attribute: bool, value: impl Fn(u8, u8) -> (i64, bool)) -> Self {
-        let mut left = 1 + group.iter().filter(|p| **p == Part::Plus).count();
-        let zero_register = match group {
-            [Part::Hole(_, HOLE_R, n), Part::Plus, ..] => value(HOLE_R, *n).0 == 255,
-            _ => false,
+/// Which terms of an address are written: `[RZ+0x0]` is `[RZ]`, `[R2+0x0]` `[R2]`, `[RZ+0x8]` `[0x8]`, but `a[R#?+X#]` at zero is `a[0x0]`.
+fn shown_terms(group: &[Part], marks: [Mark; TERMS], is_zero: impl Fn(u8, u8) -> bool) -> [bool; TERMS] {
+    let mut shown = [false; TERMS];
+    let mut zero = [None; TERMS]; // the kind of a term that is zero
+    for (n, term) in group.split(|p| *p == Part::Plus).enumerate().take(TERMS) {
+        shown[n] = true;
+        zero[n] = match term.first() {
+            Some(&Part::Hole(_, kind, ordinal)) if is_zero(kind, ordinal) => Some(kind),
+            _ => None,
         };
-        let zero_offset = match group {
-            [.., Part::Plus, Part::Hole(_, HOLE_X, n)] => value(HOLE_X, *n).0 == 0,
-            _ => false,
-        };
-        let no_uniform = group
-            .iter()
-            .any(|p| matches!(*p, Part::Hole(_, HOLE_UR, n) if value(HOLE_UR, n).1));
-        left -= usize::from(no_uniform);
-        let mut leave_out = |is_zero: bool| {
-            let out = is_zero && left > 1;
-            left -= usize::from(out);
-            out
-        };
-        let (no_register, no_offset);
-        if attribute || no_uniform {
-            no_register = leave_out(zero_register);
-            no_offset = leave_out(zero_offset);
-        } else {
-            no_offset = leave_out(zero_offset);
-            no_register = leave_out(zero_register);
-        }
-        Self {
-            no_register,
-            no_uniform,
-            no_offset,
-        }
     }
+    let mut leave_out = |n: usize| {
+        if shown.iter().filter(|s| **s).count() > 1 {
+            shown[n] = false;
+        }
+    };
+    let marked = |n: usize, mark: Mark| zero[n].is_some() && marks[n] == mark;
+    (0..TERMS).filter(|&n| marked(n, Mark::First)).for_each(&mut leave_out);
+    let usual = |&n: &usize| marked(n, Mark::Usual) && zero[n] != Some(HOLE_UR);
+    (0..TERMS).rev().filter(usual).for_each(&mut leave_out);
+    (0..TERMS).filter(|&n| marked(n, Mark::Last)).for_each(&mut leave_out);
+    shown
 }

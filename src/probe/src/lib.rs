@@ -8,6 +8,8 @@ pub mod fillers;
 pub mod flow;
 mod memory;
 pub mod nvdisasm;
+pub mod options;
 pub mod plr;
+mod rules;
 pub mod tables;
 pub mod text;

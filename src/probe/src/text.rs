@@ -91,6 +91,23 @@ pub struct Operand {
     pub values: Vec<Value>,
     /// Printed with `.reuse`, which is not part of the shape.
     pub reuse: bool,
+    /// The terms of its address that are printed.
+    pub terms: Terms,
+}
+
+/// A set of terms of an address: register, uniform register, offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Terms(pub u8);
+
+impl Terms {
+    /// The bit of a kind of term.
+    pub fn of(hole: Hole) -> u8 {
+        match hole {
+            Hole::R => 1,
+            Hole::Ur => 2,
+            _ => 4,
+        }
+    }
 }
 
 /// One instruction.
@@ -207,7 +224,9 @@ fn is_register(s: &str) -> bool {
 
 impl Operand {
     fn parse(text: &str, uniform_zero: i64) -> Self {
-        let canonical = canonical_addresses(text);
+        // A space sets off the suffix of a special float: `-QNAN .H1`.
+        let text = text.replace("N .", "N.").replace("INF .", "INF.");
+        let (canonical, terms) = canonical_addresses(&text);
         let s = canonical.as_str();
         let mut shape = String::with_capacity(s.len());
         let mut values = Vec::new();
@@ -237,6 +256,7 @@ impl Operand {
             reuse: plain.len() != shape.len(),
             shape: plain.into(),
             values,
+            terms,
         }
     }
 }
@@ -298,13 +318,14 @@ fn float_length(s: &str) -> Option<usize> {
     Some(n)
 }
 
-/// Puts back what an address leaves out: `[0x10]` is `[RZ+0x10]`, `[R2]` is `[R2+0x0]`.
-fn canonical_addresses(text: &str) -> String {
+/// Puts back what an address leaves out: `[0x10]` is `[RZ+0x10]`, `[R2]` is `[R2+0x0]`. Also the terms that were there.
+fn canonical_addresses(text: &str) -> (String, Terms) {
     let constant = text.trim_start_matches(['-', '|', '~', '!']);
     let constant = constant.starts_with("c[") || constant.starts_with("cx[");
     let mut out = String::with_capacity(text.len() + 8);
     let mut rest = text;
     let mut group = 0;
+    let mut terms = 0;
     while let Some(open) = rest.find('[') {
         let Some(close) = rest[open..].find(']').map(|n| open + n) else {
             break;
@@ -316,6 +337,11 @@ fn canonical_addresses(text: &str) -> String {
         let plain_bank = constant && (group == 0 || is_hex(inner));
         match address_parts(inner).filter(|_| !descriptor && !plain_bank) {
             Some((register, uniform, offset)) => {
+                let printed = [(Hole::R, register), (Hole::Ur, uniform), (Hole::X, offset)];
+                terms = printed
+                    .iter()
+                    .filter(|p| p.1.is_some())
+                    .fold(0, |m, p| m | Terms::of(p.0));
                 out.push('[');
                 out.push_str(register.unwrap_or("RZ"));
                 if let Some(u) = uniform {
@@ -332,7 +358,7 @@ fn canonical_addresses(text: &str) -> String {
         rest = &rest[close + 1..];
     }
     out.push_str(rest);
-    out
+    (out, Terms(terms))
 }
 
 fn is_hex(s: &str) -> bool {

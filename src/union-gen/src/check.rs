@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::bits::Bits;
 use crate::filler::FillerRow;
 use crate::names::{FILES, FieldName, KINDS, Kind, Map, Owner, holes};
-use crate::tsv::{Family, FieldRow, FormRow, MatchRow, ModifierRow, OperandRow, Row, WidthRow};
+use crate::tsv::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow, Row, WidthRow};
 
 /// One thing that is wrong, with file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,9 +50,12 @@ pub fn check(family: &Family, dir: &Path) -> Vec<Problem> {
             report.add::<FormRow>(i, format!("guard `{}` is none of P UP -", f.guard));
         }
         let operand = |o: u8| family.operands.iter().any(|row| row.form == f.form && row.operand == o);
-        let flag = |&(bit, o): &(u8, u8)| (122..=124).contains(&bit) && operand(o);
+        let flag = |&(bit, o): &(u8, u8)| matches!(bit, 12..105 | 122..=124) && operand(o);
         if f.reuse != [FormRow::NO_REUSE] && !f.reuse.iter().all(flag) {
-            report.add::<FormRow>(i, "reuse is bit:operand with bits 122 to 124, or none".into());
+            report.add::<FormRow>(
+                i,
+                "reuse is bit:operand with bits 12 to 104 or 122 to 124, or none".into(),
+            );
         }
         if f.filler as u16 & 0xfff != f.opcode {
             report.add::<FormRow>(i, format!("filler has opcode {:#05x}", f.filler as u16 & 0xfff));
@@ -62,6 +65,7 @@ pub fn check(family: &Family, dir: &Path) -> Vec<Problem> {
         }
     }
     check_matches(family, &forms, &mut report);
+    check_legal(family, &forms, &mut report);
     let operands = check_operands(family, &forms, &mut report);
     check_fields(family, &forms, &operands, &mut report);
     check_modifiers(family, &forms, &mut report);
@@ -134,6 +138,14 @@ fn check_matches(family: &Family, forms: &HashMap<&str, &FormRow>, report: &mut 
         if best.is_none_or(|m| m.form != f.form) {
             let other = best.map_or("no form", |m| m.form.as_str());
             report.add::<FormRow>(i, format!("filler is a word of {other}, not of {}", f.form));
+        }
+    }
+}
+
+fn check_legal(family: &Family, forms: &HashMap<&str, &FormRow>, report: &mut Report<'_>) {
+    for (i, row) in family.legal.iter().enumerate() {
+        if !forms.contains_key(row.form.as_str()) {
+            report.add::<LegalRow>(i, format!("no form {}", row.form));
         }
     }
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use crate::check::{Problem, check, check_fillers};
 use crate::filler::FillerRow;
 use crate::hand::{AliasRow, SemanticsRow};
-use crate::tsv::{Family, FieldRow, FormRow, MatchRow, ModifierRow, OperandRow, Row, TsvError, WidthRow};
+use crate::tsv::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow, Row, TsvError, WidthRow};
 
 /// The variable that chooses the targets to embed: `sm_87,sm_90a`; unset or empty means all.
 pub const ACTIVE: &str = "SASS_ACTIVE_SMS";
@@ -239,9 +239,10 @@ pub fn pack(opcodes: &Path, active: Option<&str>) -> Result<Packed, GenError> {
     })
 }
 
-const FAMILY_FILES: [&str; 6] = [
+const FAMILY_FILES: [&str; 7] = [
     FormRow::FILE,
     MatchRow::FILE,
+    LegalRow::FILE,
     OperandRow::FILE,
     FieldRow::FILE,
     WidthRow::FILE,

@@ -1,5 +1,6 @@
 //! Rows to packed records.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::bits::Bits;
@@ -8,7 +9,7 @@ use crate::check::unexplained_shapes;
 use crate::filler::{Filler, FillerRow, expect};
 use crate::hand::{AliasRow, Condition, SemanticsRow};
 use crate::names::{FieldName, Kind, Map, Owner};
-use crate::tsv::{Family, FieldRow, FormRow, WidthRow};
+use crate::tsv::{Family, FieldRow, FormRow, LegalRow, WidthRow};
 
 /// Collects families, targets and the hand-written tables, and writes the blob.
 #[derive(Default)]
@@ -39,6 +40,7 @@ type SelectorRows<'a> = (&'a Bits, Vec<(u64, &'a str)>);
 #[derive(Default)]
 struct Parts<'a> {
     matches: Vec<(u128, u128)>,
+    legal: Vec<&'a LegalRow>,
     operands: BTreeMap<u8, SelectorRows<'a>>,
     modifiers: BTreeMap<u8, SelectorRows<'a>>,
     fields: Vec<&'a FieldRow>,
@@ -56,6 +58,9 @@ impl Packer {
         let mut parts: HashMap<&str, Parts<'_>> = HashMap::new();
         for m in &family.matches {
             parts.entry(&m.form).or_default().matches.push((m.mask, m.value));
+        }
+        for l in &family.legal {
+            parts.entry(&l.form).or_default().legal.push(l);
         }
         let unexplained = unexplained_shapes(family);
         for (i, o) in family.operands.iter().enumerate() {
@@ -99,7 +104,7 @@ impl Packer {
         });
         r.word(f.filler & !filler.mask | filler.value);
         r.put(u8::from(filler.is_attested)).word(filler.mask);
-        r.put(u8::from(f.wbar) | u8::from(f.rbar) << 1 | u8::from(f.space) << 2);
+        r.put(u8::from(f.wbar) | u8::from(f.rbar) << 1);
         r.len(f.reuse.len());
         for &(bit, operand) in &f.reuse {
             r.put(bit).put(operand);
@@ -108,6 +113,13 @@ impl Packer {
         r.len(part.matches.len());
         for (mask, value) in part.matches {
             r.put(mask).put(value);
+        }
+        // In the order in which they decide.
+        part.legal
+            .sort_by_key(|l| (l.rule, Reverse(l.mask.count_ones()), l.legal, l.mask, l.value));
+        r.len(part.legal.len());
+        for l in part.legal {
+            r.put(l.rule).put(l.mask).put(l.value).put(u8::from(l.legal));
         }
         for selectors in [part.operands, part.modifiers] {
             r.len(selectors.len());

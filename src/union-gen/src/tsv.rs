@@ -92,8 +92,6 @@ pub struct FormRow {
     pub rbar: bool,
     /// Operand-cache flags: (bit, operand), meaningful when bit 109 is set; [`FormRow::NO_REUSE`] alone where none may be set.
     pub reuse: Vec<(u8, u8)>,
-    /// Operands are separated by a space instead of a comma.
-    pub space: bool,
 }
 
 impl FormRow {
@@ -103,9 +101,8 @@ impl FormRow {
 
 impl Row for FormRow {
     const FILE: &'static str = "forms.tsv";
-    const COLUMNS: &'static [&'static str] = &[
-        "form", "mnemonic", "opcode", "guard", "filler", "wbar", "rbar", "reuse", "sep",
-    ];
+    const COLUMNS: &'static [&'static str] =
+        &["form", "mnemonic", "opcode", "guard", "filler", "wbar", "rbar", "reuse"];
 
     fn from_cells(c: &[&str]) -> Result<Self, String> {
         let opcode = c[2]
@@ -134,11 +131,6 @@ impl Row for FormRow {
             wbar: flag("wbar", c[5])?,
             rbar: flag("rbar", c[6])?,
             reuse: reuse(c[7])?,
-            space: match c[8] {
-                "comma" => false,
-                "space" => true,
-                s => return Err(format!("column sep: `{s}` is neither comma nor space")),
-            },
         })
     }
 
@@ -158,7 +150,6 @@ impl Row for FormRow {
             u8::from(self.wbar).to_string(),
             u8::from(self.rbar).to_string(),
             dash(&reuse),
-            if self.space { "space" } else { "comma" }.to_owned(),
         ]
     }
 }
@@ -196,6 +187,52 @@ impl Row for MatchRow {
             self.form.clone(),
             format!("{:032x}", self.mask),
             format!("{:032x}", self.value),
+        ]
+    }
+}
+
+/// `legal.tsv`: whether rule `rule` allows a word of `form` with `word & mask == value`. In a rule most mask bits win, and of equally
+/// many `false`; every rule must allow a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegalRow {
+    /// Form id.
+    pub form: String,
+    /// Number of the rule.
+    pub rule: u16,
+    /// Bits that are compared, scheduling bits included.
+    pub mask: u128,
+    /// Their value; no bit outside the mask.
+    pub value: u128,
+    /// The verdict.
+    pub legal: bool,
+}
+
+impl Row for LegalRow {
+    const FILE: &'static str = "legal.tsv";
+    const COLUMNS: &'static [&'static str] = &["form", "rule", "mask", "value", "legal"];
+
+    fn from_cells(c: &[&str]) -> Result<Self, String> {
+        let row = Self {
+            form: c[0].to_owned(),
+            rule: cell("rule", c[1])?,
+            mask: word("mask", c[2])?,
+            value: word("value", c[3])?,
+            legal: flag("legal", c[4])?,
+        };
+        if row.value & !row.mask != 0 {
+            Err("value has bits outside mask".into())
+        } else {
+            Ok(row)
+        }
+    }
+
+    fn to_cells(&self) -> Vec<String> {
+        vec![
+            self.form.clone(),
+            self.rule.to_string(),
+            format!("{:032x}", self.mask),
+            format!("{:032x}", self.value),
+            u8::from(self.legal).to_string(),
         ]
     }
 }
@@ -405,6 +442,8 @@ pub struct Family {
     pub forms: Vec<FormRow>,
     /// `match.tsv`.
     pub matches: Vec<MatchRow>,
+    /// `legal.tsv`.
+    pub legal: Vec<LegalRow>,
     /// `operands.tsv`.
     pub operands: Vec<OperandRow>,
     /// `fields.tsv`.
@@ -416,11 +455,12 @@ pub struct Family {
 }
 
 impl Family {
-    /// Reads the six files of `dir`.
+    /// Reads the seven files of `dir`.
     pub fn read(dir: &Path) -> Result<Self, TsvError> {
         Ok(Self {
             forms: read(dir)?,
             matches: read(dir)?,
+            legal: read(dir)?,
             operands: read(dir)?,
             fields: read(dir)?,
             widths: read(dir)?,
@@ -428,7 +468,7 @@ impl Family {
         })
     }
 
-    /// Sorts the rows and writes the six files into `dir`, which is made if needed.
+    /// Sorts the rows and writes the seven files into `dir`, which is made if needed.
     pub fn write(&mut self, dir: &Path) -> Result<(), TsvError> {
         self.sort();
         fs::create_dir_all(dir).map_err(|source| TsvError::Io {
@@ -437,6 +477,7 @@ impl Family {
         })?;
         write(dir, &self.forms)?;
         write(dir, &self.matches)?;
+        write(dir, &self.legal)?;
         write(dir, &self.operands)?;
         write(dir, &self.fields)?;
         write(dir, &self.widths)?;
@@ -448,6 +489,8 @@ impl Family {
         self.forms.sort_by(|a, b| a.form.cmp(&b.form));
         self.matches
             .sort_by(|a, b| (&a.form, a.mask, a.value).cmp(&(&b.form, b.mask, b.value)));
+        self.legal
+            .sort_by(|a, b| (&a.form, a.rule, a.mask, a.value).cmp(&(&b.form, b.rule, b.mask, b.value)));
         self.operands
             .sort_by(|a, b| (&a.form, a.operand, a.value).cmp(&(&b.form, b.operand, b.value)));
         self.fields
@@ -458,10 +501,11 @@ impl Family {
             .sort_by(|a, b| (&a.form, a.slot, a.value).cmp(&(&b.form, b.slot, b.value)));
     }
 
-    /// Rows in all six files.
+    /// Rows in all seven files.
     pub fn row_count(&self) -> usize {
         self.forms.len()
             + self.matches.len()
+            + self.legal.len()
             + self.operands.len()
             + self.fields.len()
             + self.widths.len()
@@ -526,6 +570,7 @@ mod tests {
         for file in [
             FormRow::FILE,
             MatchRow::FILE,
+            LegalRow::FILE,
             OperandRow::FILE,
             FieldRow::FILE,
             WidthRow::FILE,

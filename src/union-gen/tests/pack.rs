@@ -5,12 +5,13 @@ use std::path::Path;
 
 use union_gen::{GenError, pack};
 
-const FORMS: &str = "#form\tmnemonic\topcode\tguard\tfiller\twbar\trbar\treuse\tsep
-MOV_0x202_R_R\tMOV\t0x202\tP\t000fe200000000000000000000007202\t1\t1\t-\tcomma
+const FORMS: &str = "#form\tmnemonic\topcode\tguard\tfiller\twbar\trbar\treuse
+MOV_0x202_R_R\tMOV\t0x202\tP\t000fe200000000000000000000007202\t1\t1\t-
 ";
 const MATCH: &str = "#form\tmask\tvalue
 MOV_0x202_R_R\t00000000000000000000000000000fff\t00000000000000000000000000000202
 ";
+const LEGAL: &str = "#form\trule\tmask\tvalue\tlegal\n";
 const OPERANDS: &str = "#form\toperand\tbits\tvalue\tshape
 MOV_0x202_R_R\t0\t-\t0\tR#
 MOV_0x202_R_R\t1\t72\t0\tR#
@@ -44,6 +45,7 @@ fn opcodes(changed: &str, text: &str) -> tempfile::TempDir {
     for (name, content) in [
         ("SM87/forms.tsv", FORMS),
         ("SM87/match.tsv", MATCH),
+        ("SM87/legal.tsv", LEGAL),
         ("SM87/operands.tsv", OPERANDS),
         ("SM87/fields.tsv", FIELDS),
         ("SM87/widths.tsv", WIDTHS),
@@ -86,6 +88,7 @@ fn a_good_family_packs_once_for_all_its_targets() {
     }
     for (name, text) in [
         ("match", MATCH),
+        ("legal", LEGAL),
         ("operands", OPERANDS),
         ("fields", FIELDS),
         ("widths", WIDTHS),
@@ -131,7 +134,7 @@ fn errors_name_file_and_line() {
         ),
         (
             "SM87/forms.tsv",
-            FORMS.replace("\t-\tcomma", "\t122:7\tcomma"),
+            FORMS.replace("\t1\t1\t-\n", "\t1\t1\t122:7\n"),
             "/SM87/forms.tsv:2: reuse is",
         ),
         (

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::scan::{Scanned, Value};
 use crate::Isa;
 use crate::field::RegFile;
-use crate::shape::{HOLE_L, HOLE_R, HOLE_UR, HOLE_X, Part, Shape};
+use crate::shape::{HOLE_L, HOLE_R, HOLE_UR, HOLE_X, Mark, Part, Shape};
 
 /// A hole: kind and ordinal, see [`crate::shape`].
 pub(super) type Hole = (u8, u8);
@@ -38,7 +38,7 @@ impl Shapes {
         let mut map: HashMap<Box<str>, Vec<Reading>> = HashMap::new();
         let mut scanned = Scanned::default();
         for (n, shape) in isa.tables.shapes.iter().enumerate() {
-            for (parts, left_out) in shortened(shape) {
+            for (parts, left_out) in shortened(shape, isa.uniform_zero()) {
                 if let Some((skeleton, slots)) = scan(&parts, &mut scanned) {
                     map.entry(skeleton.into()).or_default().push(Reading {
                         shape: n,
@@ -60,20 +60,21 @@ impl Shapes {
 type Shortened = (Vec<Part>, Vec<(Hole, Option<i64>)>);
 
 /// The shape's parts, whole and with every choice of terms that the text may leave out.
-fn shortened(shape: &Shape) -> Vec<Shortened> {
+fn shortened(shape: &Shape, uniform_zero: u8) -> Vec<Shortened> {
     let parts = &shape.parts;
     let mut out = vec![(parts.to_vec(), vec![])];
     if let [Part::Hole(..), Part::Text(" "), Part::Hole(_, HOLE_X, n)] = parts[..] {
         out.push((parts[..1].to_vec(), vec![((HOLE_X, n), None)]));
     }
     for at in 0..parts.len() {
-        let Part::Open(len) = parts[at] else { continue };
+        let Part::Open(len, marks) = parts[at] else { continue };
         let close = at + usize::from(len);
         let terms: Vec<&[Part]> = parts[at + 1..close].split(|p| *p == Part::Plus).collect();
-        let removable = |n: usize, term: &[Part]| match *term {
-            [Part::Hole(_, HOLE_R, o)] if n == 0 => Some(((HOLE_R, o), Some(255))),
-            [Part::Hole(_, HOLE_UR, o)] => Some(((HOLE_UR, o), None)),
-            [Part::Hole(_, HOLE_X, o)] if n + 1 == terms.len() && n > 0 => Some(((HOLE_X, o), Some(0))),
+        let removable = |n: usize, term: &[Part]| match (marks.get(n)?, *term.first()?) {
+            (Mark::Never, _) | (Mark::Usual, Part::Hole(_, HOLE_UR, _)) => None,
+            (_, Part::Hole(_, HOLE_R, o)) => Some(((HOLE_R, o), Some(255))),
+            (_, Part::Hole(_, HOLE_UR, o)) => Some(((HOLE_UR, o), Some(i64::from(uniform_zero)))),
+            (_, Part::Hole(_, HOLE_X, o)) => Some(((HOLE_X, o), Some(0))),
             _ => None,
         };
         let mut next = Vec::new();
@@ -109,7 +110,7 @@ fn scan(parts: &[Part], scanned: &mut Scanned) -> Option<(String, Box<[Slot]>)> 
     for part in parts {
         match *part {
             Part::Text(t) => text.push_str(t),
-            Part::Open(_) => text.push('['),
+            Part::Open(..) => text.push('['),
             Part::Plus => text.push('+'),
             Part::Close => text.push(']'),
             Part::Hole(_, kind, ordinal) => {

@@ -1,16 +1,16 @@
 //! The gate: on fresh words the registers read and written are those that `-plr` shows.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use isa::{Isa, Target};
+use isa::Isa;
 use union_gen::tsv::Family;
 
 use super::model::{Matcher, Model};
 use super::predict;
 use super::rules;
 use super::words::{Maker, Rng};
+use crate::options;
 use crate::plr::{Answers, File, Oracle, Usage};
 
 /// Words made for each selector value; the first legal one counts.
@@ -21,15 +21,9 @@ const SALT: u64 = 0x5eed;
 /// Options of `probe check-access`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Target, for example sm_87
-    #[arg(long)]
-    pub sm: Target,
-    /// The folder of the tables
-    #[arg(long, default_value = "opcodes")]
-    pub opcodes: PathBuf,
-    /// The program (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
-    #[arg(long, default_value = "nvdisasm")]
-    pub nvdisasm: PathBuf,
+    /// What to check; the tables must be the ones that this program was built with
+    #[command(flatten)]
+    pub tables: options::Tables,
     /// Threads
     #[arg(long, default_value_t = 2)]
     pub jobs: usize,
@@ -62,10 +56,13 @@ impl Tally {
         let mut unexplained = Vec::new();
         for file in File::ALL {
             let f = file as usize;
+            let mut first = 0; // of the run of differences that holds n
             for n in 0..256 {
                 let ours = (tables.read[f].has(n), tables.write[f].has(n));
                 let theirs = (tool.read[f].has(n), tool.write[f].has(n));
-                if ours != theirs && !rules::excepted(mnemonic, file, n, ours, theirs) {
+                if ours == theirs {
+                    first = n + 1;
+                } else if !rules::excepted(mnemonic, file, first, ours, theirs) {
                     let class = format!(
                         "{mnemonic} {}: tables {}, tool {}",
                         file.name(),
@@ -118,11 +115,12 @@ fn mark((read, write): (bool, bool)) -> &'static str {
 
 /// Runs `probe check-access`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let family = Family::read(&super::folder(&args.opcodes, args.sm))?;
-    let isa = Isa::for_target(args.sm)?;
+    let family = Family::read(&args.tables.folder())?;
+    let tool = &args.tables.tool;
+    let isa = Isa::for_target(tool.sm)?;
     let models = Model::all(&family);
     let matcher = Matcher::new(&models);
-    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs, rules::alone(&family))?;
+    let oracle = Oracle::new(&tool.nvdisasm, tool.sm, args.jobs, rules::alone(&family))?;
     let mut words = Vec::new();
     for i in 0..models.len() {
         if args.only.as_ref().is_none_or(|o| models[i].form.contains(o.as_str())) {

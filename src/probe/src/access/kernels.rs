@@ -5,22 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use isa::{Isa, Target};
+use isa::Isa;
 
 use super::check::Tally;
 use super::predict;
 use super::rules;
+use crate::options;
 use crate::plr::{Line, Oracle};
 
 /// Options of `probe check-access-kernels`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Target, for example sm_87
-    #[arg(long)]
-    pub sm: Target,
-    /// The program (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
-    #[arg(long, default_value = "nvdisasm")]
-    pub nvdisasm: PathBuf,
+    /// Target and tool
+    #[command(flatten)]
+    pub tool: options::Tool,
     /// Cubins
     #[arg(required = true)]
     pub cubins: Vec<PathBuf>,
@@ -28,8 +26,8 @@ pub struct Args {
 
 /// Runs `probe check-access-kernels`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let isa = Isa::for_target(args.sm)?;
-    let oracle = Oracle::new(&args.nvdisasm, args.sm, 1, BTreeSet::new())?;
+    let isa = Isa::for_target(args.tool.sm)?;
+    let oracle = Oracle::new(&args.tool.nvdisasm, args.tool.sm, 1, BTreeSet::new())?;
     let mut all = Tally::default();
     let mut unknown = 0;
     for path in &args.cubins {

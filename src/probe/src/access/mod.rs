@@ -15,16 +15,16 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod words;
+mod work;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use isa::Target;
 use union_gen::bits::Bits;
 use union_gen::tsv::{Family, FieldRow, WidthRow};
 
+use crate::options;
 use crate::plr::{Answers, Oracle};
 use learn::{FormResult, Learnt};
 use model::{Matcher, Model};
@@ -36,15 +36,9 @@ const CHUNK: usize = 96;
 /// Options of `probe access`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Target, for example sm_87
-    #[arg(long)]
-    pub sm: Target,
-    /// The folder of the tables
-    #[arg(long, default_value = "opcodes")]
-    pub opcodes: PathBuf,
-    /// The program (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
-    #[arg(long, default_value = "nvdisasm")]
-    pub nvdisasm: PathBuf,
+    /// What to fill in
+    #[command(flatten)]
+    pub tables: options::Tables,
     /// Threads
     #[arg(long, default_value_t = 2)]
     pub jobs: usize,
@@ -56,16 +50,12 @@ pub struct Args {
     pub dry_run: bool,
 }
 
-/// The folder of a target's tables: `SM87` for `sm_87`.
-pub fn folder(opcodes: &Path, target: Target) -> PathBuf {
-    opcodes.join(target.name().replace("sm_", "SM"))
-}
-
 /// Runs `probe access`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let dir = folder(&args.opcodes, args.sm);
+    let dir = args.tables.folder();
+    let tool = &args.tables.tool;
     let mut family = Family::read(&dir)?;
-    let oracle = Oracle::new(&args.nvdisasm, args.sm, args.jobs, rules::alone(&family))?;
+    let oracle = Oracle::new(&tool.nvdisasm, tool.sm, args.jobs, rules::alone(&family))?;
     let found = infer(&oracle, &mut family, args.only.as_deref(), &mut |done, all| {
         eprintln!("access: {done} of {all} forms");
     })?;

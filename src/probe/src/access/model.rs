@@ -6,6 +6,7 @@ use union_gen::bits::Bits;
 use union_gen::tsv::{Family, FieldRow};
 
 use crate::plr::File;
+use crate::rules::Rules;
 
 /// Bits 127:105: scheduling control. Access never depends on them.
 pub const CONTROL: u128 = !0 << 105;
@@ -157,6 +158,8 @@ pub struct Model {
     /// Selectors.
     pub groups: Vec<Group>,
     shapes: BTreeMap<u8, Shapes>,
+    /// What is legal beyond the values of selectors.
+    pub rules: Rules,
 }
 
 impl Model {
@@ -175,12 +178,18 @@ impl Model {
                 numbers: Vec::new(),
                 groups: Vec::new(),
                 shapes: BTreeMap::new(),
+                rules: Rules::default(),
             });
         }
         let at = |form: &str| index.get(form).copied();
         for row in &family.matches {
             if let Some(i) = at(&row.form) {
                 models[i].rows.push((row.mask, row.value));
+            }
+        }
+        for row in &family.legal {
+            if let Some(i) = at(&row.form) {
+                models[i].rules.add_row(row);
             }
         }
         for row in &family.fields {

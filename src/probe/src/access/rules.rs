@@ -73,12 +73,13 @@ pub fn unsupported(mnemonic: &str) -> bool {
     mnemonic == "CALL"
 }
 
-/// Whether a difference on register `n` is a documented one. The pairs are (read, written).
-pub fn excepted(mnemonic: &str, file: File, n: u32, tables: (bool, bool), tool: (bool, bool)) -> bool {
+/// Whether a difference on a register is a documented one, `first` being the first of the run of registers that differ. The pairs are
+/// (read, written).
+pub fn excepted(mnemonic: &str, file: File, first: u32, tables: (bool, bool), tool: (bool, bool)) -> bool {
     let set_of_predicates = matches!(mnemonic, "P2R" | "R2P" | "UP2UR" | "UR2UP") && matches!(file, File::P | File::Up);
     // The predicates that are moved as a set are shown only where an operand names one of them.
     (set_of_predicates && (tables.0 || !tool.0) && (tables.1 || !tool.1))
-    // UR0 to UR3 are never shown.
-        || (file == File::Ur && n < 4 && tool == (false, false))
+    // UR0 to UR3 are never shown, nor what lies past them in a pair.
+        || (file == File::Ur && first < 4 && tool == (false, false))
         || (file == File::P && PREDICATED_LOADS.contains(&mnemonic) && tables == (true, false) && tool == (true, true))
 }

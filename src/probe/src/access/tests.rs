@@ -75,6 +75,7 @@ fn family() -> Family {
         text: text.to_owned(),
     };
     Family {
+        legal: vec![],
         forms: vec![FormRow {
             form: form(),
             mnemonic: "LDX".to_owned(),
@@ -84,7 +85,6 @@ fn family() -> Family {
             wbar: true,
             rbar: true,
             reuse: Vec::new(),
-            space: false,
         }],
         matches: vec![MatchRow {
             form: form(),

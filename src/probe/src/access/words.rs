@@ -174,9 +174,9 @@ impl<'a> Maker<'a> {
         self.own(word & !mask | value)
     }
 
-    /// `word` if it is of this form.
+    /// `word` if it is of this form, and its rules allow it.
     pub fn own(&self, word: u128) -> Option<u128> {
-        (self.matcher.find(word) == Some(self.index)).then_some(word)
+        (self.matcher.find(word) == Some(self.index) && self.model.rules.allow(word)).then_some(word)
     }
 
     /// Whether a number of the form is a place in the code.

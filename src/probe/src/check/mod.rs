@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use isa::{Field, FormId, Inst, Isa, Target, Word};
+use isa::{Field, FormId, Inst, Isa, Word};
 use union_gen::tsv::Family;
 
 use crate::nvdisasm::Nvdisasm;
+use crate::options;
 use crate::tables::kernel_words;
 use report::Report;
 use words::Maker;
@@ -19,15 +20,9 @@ use words::Maker;
 /// Options of `probe check`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Target, such as sm_87
-    #[arg(long)]
-    sm: Target,
-    /// The disassembler: a path, or a name on PATH
-    #[arg(long, default_value = "nvdisasm")]
-    nvdisasm: PathBuf,
-    /// Folder that holds a folder for each target; its tables must be the ones that this program was built with
-    #[arg(long, default_value = "opcodes")]
-    opcodes: PathBuf,
+    /// What to check, and how to ask; the tables must be the ones that this program was built with
+    #[command(flatten)]
+    asked: options::Words,
     /// Cubins whose words are compared
     #[arg(long, num_args = 0..)]
     corpus: Vec<PathBuf>,
@@ -43,18 +38,12 @@ pub struct Args {
     /// Differences of each kind that are shown
     #[arg(long, default_value_t = 1)]
     examples: usize,
-    /// Folder that keeps nvdisasm's answers, so that a second run is quick
-    #[arg(long)]
-    cache: Option<PathBuf>,
 }
 
 /// Runs `probe check`.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let isa = Isa::for_target(args.sm)?;
-    let mut nv = Nvdisasm::new(args.nvdisasm.clone(), args.sm)?;
-    if let Some(folder) = &args.cache {
-        nv = nv.remember(folder)?;
-    }
+    let isa = Isa::for_target(args.asked.tables.tool.sm)?;
+    let nv = args.asked.ask()?;
     let family = family(args, isa)?;
     let gate = Gate { isa, nv: &nv };
     let wanted = |name: &str| args.form.as_ref().is_none_or(|f| name.contains(f.as_str()));
@@ -123,7 +112,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// The tables in the folder, if they are those in the program.
 fn family(args: &Args, isa: &Isa) -> Result<Family> {
-    let dir = args.opcodes.join(args.sm.to_string().replace("sm_", "SM"));
+    let dir = args.asked.tables.folder();
     let family = Family::read(&dir).with_context(|| dir.display().to_string())?;
     let here: BTreeSet<(&str, u128)> = family.forms.iter().map(|f| (f.form.as_str(), f.filler)).collect();
     let built: BTreeSet<(&str, u128)> = isa.forms().map(|f| (f.name(), f.filler().0)).collect();

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use union_gen::bits::Bits;
-use union_gen::tsv::{Family, FieldRow, FormRow, MatchRow, ModifierRow, OperandRow};
+use union_gen::tsv::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow};
 
-use super::lab::{CONTROL, QUIET};
+use super::lab::{CONTROL, QUIET, quiet};
 use super::model::{Key, Linear, Model, Part};
 use crate::nvdisasm::Class;
 use crate::text::{Hole, holes};
@@ -17,14 +17,6 @@ pub struct Extra {
     pub rows: Vec<(u128, u128)>,
     /// The word for new instructions.
     pub filler: u128,
-    /// Whether a write barrier is legal.
-    pub wbar: bool,
-    /// Whether a read barrier is legal.
-    pub rbar: bool,
-    /// Operand-cache flags.
-    pub reuse: Vec<(u8, u8)>,
-    /// Bits 124:122 are no such flags at any stall.
-    pub batch: bool,
 }
 
 /// The tables of a family.
@@ -95,6 +87,7 @@ struct Emitter<'a> {
 impl Emitter<'_> {
     fn all(mut self) {
         self.form_row();
+        self.legal_rows();
         self.operand_rows();
         self.field_rows();
         self.modifier_rows();
@@ -115,7 +108,7 @@ impl Emitter<'_> {
     }
 
     fn form_row(&mut self) {
-        let (model, extra) = (self.model, self.extra);
+        let (model, extra, schedule) = (self.model, self.extra, &self.model.schedule);
         self.family
             .matches
             .extend(extra.rows.iter().map(|&(mask, value)| MatchRow {
@@ -128,24 +121,46 @@ impl Emitter<'_> {
             mnemonic: model.shown.mnemonic.to_string(),
             opcode: (model.base & 0xfff) as u16,
             guard: self.guard().to_owned(),
-            filler: extra.filler & !CONTROL
-                | QUIET & !(0x1f << 105)
-                | 1 << 105
-                | extra.filler & model.known_bits() & (7 << 122),
-            wbar: extra.wbar,
-            rbar: extra.rbar,
-            reuse: if extra.reuse.is_empty() && !extra.batch {
+            filler: self.filler(),
+            wbar: schedule.write,
+            rbar: schedule.read,
+            reuse: if schedule.reuse.is_empty() && !schedule.batch {
                 vec![FormRow::NO_REUSE]
             } else {
-                extra.reuse.clone()
+                schedule.reuse.clone()
             },
-            space: false,
         });
+    }
+
+    /// Stall 1 and no barriers, unless that is not legal.
+    fn filler(&self) -> u128 {
+        let (model, filler) = (self.model, self.extra.filler);
+        let own = CONTROL & model.known_bits();
+        let plain = filler & !CONTROL | QUIET & !(0x1f << 105) | 1 << 105 | filler & own;
+        if model.base & !own == quiet(model.base) & !own {
+            plain
+        } else {
+            filler
+        }
+    }
+
+    fn legal_rows(&mut self) {
+        for (rule, cubes) in self.model.rules.0.iter().enumerate() {
+            self.family.legal.extend(cubes.0.iter().map(|(cube, legal)| LegalRow {
+                form: self.form.clone(),
+                rule: rule as u16,
+                mask: cube.mask,
+                value: cube.value,
+                legal: *legal,
+            }));
+        }
     }
 
     fn operand_rows(&mut self) {
         for (i, operand) in self.model.shown.operands.iter().enumerate() {
             let mut row = |bits: &[u8], value: u64, shape: &str| {
+                let marked = self.model.marked.get(&(i as u8, shape.into()));
+                let shape = marked.map_or(shape, |m| m);
                 let shape = if shape.is_empty() { "-" } else { shape };
                 self.family.operands.push(OperandRow {
                     form: self.form.clone(),
@@ -311,9 +326,6 @@ impl Emitter<'_> {
             if !prints && group.table.len() < 1 << group.bits.len() {
                 push(&group.bits, group.table.keys().map(|&v| (v, String::new())).collect());
             }
-        }
-        for (bits, legal) in &model.silent {
-            push(bits, legal.iter().map(|&v| (v, String::new())).collect());
         }
         self.family.modifiers.extend(rows);
     }

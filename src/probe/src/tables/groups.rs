@@ -7,7 +7,8 @@ use anyhow::Result;
 use super::lab::{Lab, assign, field_bits, flip};
 use super::model::{Key, Model, ModifierGroup, Part};
 use super::splice::splices;
-use crate::text::{Hole, Text};
+use crate::rules::Rule;
+use crate::text::{Hole, Terms, Text};
 
 /// Selectors are enumerated whole, so they cannot be wider.
 pub const WIDEST: usize = 11;
@@ -48,10 +49,9 @@ pub fn selectors(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
         }
     }
     for model in models.iter_mut() {
-        let fixed = fixed_bits(lab, model);
-        let value = super::lab::extract(model.base, &fixed);
-        for (i, bit) in fixed.iter().enumerate() {
-            model.silent.push((vec![*bit], BTreeSet::from([value >> i & 1])));
+        for bit in fixed_bits(lab, model) {
+            let refused = flip(model.base, bit) & (1 << bit);
+            model.rules.0.push(Rule::refuse(1 << bit, refused));
         }
     }
     rank(lab, models)
@@ -255,7 +255,9 @@ impl Plan {
 fn same_but_reuse(a: &Text, b: &Text) -> bool {
     let plain = |t: &Text| {
         let mut t = t.clone();
-        t.operands.iter_mut().for_each(|o| o.reuse = false);
+        t.operands
+            .iter_mut()
+            .for_each(|o| (o.reuse, o.terms) = (false, Terms::default()));
         t
     };
     plain(a) == plain(b)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 
+use super::address;
 use super::float::{FloatField, FloatKind};
 use super::lab::{Lab, assign, extract, field_bits, flip, quiet};
 use super::model::{Elision, Key, Linear, Model};
@@ -21,6 +22,7 @@ pub fn single_fields(lab: &mut Lab, seeds: &BTreeMap<Class, Vec<u128>>) -> Resul
     make_bare(lab, &mut models)?;
     find_elisions(lab, &mut models)?;
     find_quiet_offsets(lab, &mut models)?;
+    find_bank_registers(lab, &mut models)?;
     ask_flips(lab, &models)?;
     for model in &mut models {
         if let Some(shown) = model.see(lab, model.base) {
@@ -202,10 +204,16 @@ fn generic_values(lab: &Lab, model: &Model) -> Vec<(Vec<u8>, u64)> {
             _ => continue,
         };
         index += 1;
-        // With a weight still unknown, any value that is not a flip away from PT will do.
-        let others = match hole {
+        // With a weight still unknown, any value that is not a flip away from RZ or PT will do.
+        let far = |v: &i64, zero: i64| (v ^ zero).count_ones() > 1;
+        let others: Vec<i64> = match hole {
             Hole::P | Hole::Up => vec![0, 1, 2, 4],
-            Hole::X | Hole::L => vec![target + linear.constant, 2 * unit, unit],
+            Hole::R => (target..256).step_by(4).filter(|v| far(v, 255)).collect(),
+            Hole::Ur => (target..lab.uniform_zero)
+                .step_by(4)
+                .filter(|v| far(v, lab.uniform_zero))
+                .collect(),
+            Hole::X | Hole::L => vec![target + linear.constant, linear.value(u128::MAX), 2 * unit, unit],
             _ => vec![],
         };
         let raw = std::iter::once(target).chain(others).find_map(|t| linear.raw(t));
@@ -355,6 +363,37 @@ fn find_quiet_offsets(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
             .is_some_and(|t| t.operands.get(operand as usize).map(|o| &*o.shape) == full.strip_suffix(" X#"));
         if bare {
             model.quiet_offsets.insert(operand);
+        }
+    }
+    Ok(())
+}
+
+/// Operands `c[X#][X#]` that show their register, always RZ, only at offset 0: `c[0x1][RZ]`.
+fn find_bank_registers(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
+    ask_flips(lab, models)?;
+    let mut tries: Vec<(usize, u8, u128)> = Vec::new();
+    for (m, model) in models.iter().enumerate() {
+        let fields = numbers(lab, model);
+        for (i, operand) in model.shown.operands.iter().enumerate() {
+            if &*operand.shape == address::PLAIN_BANK
+                && let Some(offset) = fields.get(&Key::Hole(i as u8, Hole::X, 1))
+                && let Some(raw) = offset.raw(0)
+            {
+                tries.push((m, i as u8, assign(model.base, &offset.bits(), raw)));
+            }
+        }
+    }
+    lab.ask(tries.iter().map(|t| t.2))?;
+    for (m, operand, word) in tries {
+        let model = &mut models[m];
+        let text = model.see(lab, word);
+        let shape = text
+            .as_ref()
+            .and_then(|t| t.operands.get(operand as usize))
+            .map(|o| &*o.shape);
+        if shape == Some(address::REGISTER_BANK) {
+            model.bank_registers.insert(operand);
+            model.shown = model.see(lab, model.base).unwrap_or(model.shown.clone());
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Asks the disassembler about words, each once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
 
@@ -52,6 +52,8 @@ pub struct Lab<'a> {
     /// 63 or 255: the number of URZ on this target.
     pub uniform_zero: i64,
     seen: HashMap<u128, Answer>,
+    /// Classes that have a model.
+    pub modelled: HashSet<Class>,
 }
 
 impl<'a> Lab<'a> {
@@ -61,6 +63,7 @@ impl<'a> Lab<'a> {
             nv,
             uniform_zero,
             seen: HashMap::new(),
+            modelled: HashSet::new(),
         }
     }
 
@@ -72,7 +75,7 @@ impl<'a> Lab<'a> {
     /// Asks about those of `words` that are not known yet.
     pub fn ask(&mut self, words: impl IntoIterator<Item = u128>) -> Result<()> {
         let mut fresh: Vec<u128> = Vec::new();
-        let mut queued = std::collections::HashSet::new();
+        let mut queued = HashSet::new();
         for w in words {
             if !self.seen.contains_key(&w) && queued.insert(w) {
                 fresh.push(w);
@@ -90,6 +93,17 @@ impl<'a> Lab<'a> {
     /// The class of a word that was asked about.
     pub fn class(&self, word: u128) -> Option<Class> {
         self.seen.get(&word)?.class
+    }
+
+    /// Whether a word that was asked about is of a class that has a model, but not `class`.
+    pub fn is_of_another(&self, word: u128, class: Class) -> bool {
+        let own = self.class(word);
+        own != Some(class) && own.is_some_and(|c| self.modelled.contains(&c))
+    }
+
+    /// Whether a word that was asked about is a legal word of `class`.
+    pub fn accepts(&self, word: u128, class: Class) -> bool {
+        self.class(word) == Some(class) && self.is_legal(word)
     }
 
     /// Whether a word that was asked about is legal.

@@ -1,14 +1,17 @@
 //! `probe tables`: finds every instruction form of a target and writes its tables.
 
+mod address;
 mod discover;
 mod emit;
 mod float;
 mod groups;
 mod infer;
 mod lab;
+mod legal;
 mod model;
 mod predict;
 mod refine;
+mod schedule;
 mod select;
 mod splice;
 
@@ -18,9 +21,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use isa::Target;
 
-use crate::nvdisasm::{Class, Nvdisasm};
+use crate::nvdisasm::Class;
+use crate::options;
 use crate::text::Hole;
 use emit::Extra;
 use lab::{Lab, assign};
@@ -29,31 +32,19 @@ use model::{Key, Model};
 /// Options of `probe tables`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Target, such as sm_87
-    #[arg(long)]
-    sm: Target,
-    /// The disassembler: a path, or a name on PATH
-    #[arg(long, default_value = "nvdisasm")]
-    nvdisasm: PathBuf,
-    /// Folder that holds a folder for each target
-    #[arg(long, default_value = "opcodes")]
-    opcodes: PathBuf,
+    /// What to make, and how to ask
+    #[command(flatten)]
+    words: options::Words,
     /// Cubins of our own kernels, whose words show what compilers put into fields that mean nothing
     #[arg(long, num_args = 0..)]
     seeds: Vec<PathBuf>,
-    /// Folder that keeps nvdisasm's answers, so that a second run is quick
-    #[arg(long)]
-    cache: Option<PathBuf>,
 }
 
 /// Runs `probe tables`.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let start = Instant::now();
     let log = |message: String| eprintln!("{:7.1} s  {message}", start.elapsed().as_secs_f64());
-    let mut nv = Nvdisasm::new(args.nvdisasm.clone(), args.sm)?;
-    if let Some(folder) = &args.cache {
-        nv = nv.remember(folder)?;
-    }
+    let nv = args.words.ask()?;
     let mut known = Vec::new();
     for path in &args.seeds {
         known.extend(kernel_words(path)?);
@@ -66,19 +57,26 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         found.seeds.len(),
         found.unreached.len()
     ));
-    let uniform_zero = if args.sm.number() >= 100 { 255 } else { 63 };
+    let uniform_zero = if args.words.tables.tool.sm.number() >= 100 {
+        255
+    } else {
+        63
+    };
     let mut lab = Lab::new(&nv, uniform_zero);
     let mut models = infer::single_fields(&mut lab, &found.seeds)?;
+    lab.modelled.extend(models.iter().map(|m| m.class));
     log(format!("{} models, {} words asked", models.len(), lab.asked()));
     groups::selectors(&mut lab, &mut models)?;
     log(format!("selectors, {} words asked", lab.asked()));
+    schedule::schedules(&mut lab, &mut models)?;
     let left = refine::refine(&mut lab, &mut models, &log)?;
     for line in &left.lines {
         eprintln!("  left: {line}");
     }
+    address::spell(&mut lab, &mut models)?;
     let extras = extras(&mut lab, &models, &found.seeds, &known)?;
     let mut family = emit::emit(&models, &extras);
-    let dir = args.opcodes.join(args.sm.to_string().replace("sm_", "SM"));
+    let dir = args.words.tables.folder();
     family.write(&dir)?;
     log(format!(
         "{} forms, {} rows in {}",
@@ -104,7 +102,7 @@ pub fn kernel_words(path: &Path) -> Result<Vec<u128>> {
     Ok(words)
 }
 
-/// Match rows, filler, barriers and reuse flags.
+/// Match rows and filler.
 fn extras(
     lab: &mut Lab,
     models: &[Model],
@@ -116,10 +114,6 @@ fn extras(
         words.entry(model.class).or_default().insert(0, model.base);
     }
     let rows = select::match_rows(lab.nvdisasm(), &words)?;
-    let wbar = |m: &Model| m.base & !(7 << 110);
-    let rbar = |m: &Model| m.base & !(7 << 113);
-    let batch = |m: &Model| lab::quiet(m.base) | 5 << 122;
-    lab.ask(models.iter().flat_map(|m| [wbar(m), rbar(m), batch(m)]))?;
     lab.ask(known.iter().copied())?;
     let mut vendor: BTreeMap<Class, u128> = BTreeMap::new();
     for &word in known {
@@ -130,24 +124,11 @@ fn extras(
     let fillers = fillers(lab, models, &vendor)?;
     let mut out = BTreeMap::new();
     for (model, filler) in models.iter().zip(fillers) {
-        let reuse = (122..125u8).filter_map(|bit| {
-            let text = model.single.get(&bit)?.as_ref()?;
-            let index = text
-                .operands
-                .iter()
-                .zip(&model.shown.operands)
-                .position(|(a, b)| a.reuse != b.reuse)?;
-            Some((bit, index as u8))
-        });
         out.insert(
             model.class,
             Extra {
                 rows: rows.get(&model.class).cloned().unwrap_or_default(),
                 filler,
-                wbar: lab.is_legal(wbar(model)),
-                rbar: lab.is_legal(rbar(model)),
-                batch: reuse.clone().next().is_none() && lab.is_legal(batch(model)),
-                reuse: reuse.collect(),
             },
         );
     }

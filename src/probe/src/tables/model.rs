@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::address;
 use super::lab::{Lab, extract};
+use super::schedule::Schedule;
 use crate::nvdisasm::Class;
-use crate::text::{Hole, Operand, Text, Value, holes};
+use crate::rules::Rules;
+use crate::text::{Hole, Operand, Terms, Text, Value, holes};
 
 /// Names a number in the printed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,6 +136,8 @@ pub struct Model {
     pub elisions: BTreeMap<u8, Elision>,
     /// Operands `R# X#` whose offset is left out when it is 0.
     pub quiet_offsets: BTreeSet<u8>,
+    /// Operands `c[X#][X#]` with a register, always RZ, that is printed at offset 0 only.
+    pub bank_registers: BTreeSet<u8>,
     /// Numbers.
     pub numbers: BTreeMap<Key, Linear>,
     /// Floats: kind and lowest bit; see [`super::float`].
@@ -143,8 +148,12 @@ pub struct Model {
     pub parts: BTreeMap<Part, Selector>,
     /// Modifier selectors.
     pub groups: Vec<ModifierGroup>,
-    /// Joint legality found later: bits and their legal values.
-    pub silent: Vec<(Vec<u8>, BTreeSet<u64>)>,
+    /// What is legal beyond the values of selectors.
+    pub rules: Rules,
+    /// What the scheduling bits may be.
+    pub schedule: Schedule,
+    /// How the addresses of an operand's shape are spelled when terms are zero, by operand and shape.
+    pub marked: BTreeMap<(u8, Box<str>), Box<str>>,
 }
 
 impl Model {
@@ -157,12 +166,15 @@ impl Model {
             relative: None,
             elisions: BTreeMap::new(),
             quiet_offsets: BTreeSet::new(),
+            bank_registers: BTreeSet::new(),
             numbers: BTreeMap::new(),
             floats: BTreeMap::new(),
             single: BTreeMap::new(),
             parts: BTreeMap::new(),
             groups: Vec::new(),
-            silent: Vec::new(),
+            rules: Rules::default(),
+            schedule: Schedule::default(),
+            marked: BTreeMap::new(),
         }
     }
 
@@ -175,6 +187,8 @@ impl Model {
         self.make_relative(&mut text, address);
         let mut text = self.restore(word, text)?;
         self.restore_offsets(&mut text);
+        self.restore_banks(lab, &mut text);
+        self.restore_uniform(lab, word, &mut text);
         Some(text)
     }
 
@@ -214,48 +228,75 @@ impl Model {
         }
     }
 
+    /// Puts back an RZ that the address of a constant leaves out.
+    fn restore_banks(&self, lab: &Lab, text: &mut Text) {
+        let zero = Hole::R.zero(lab.uniform_zero).unwrap_or_default();
+        for &i in &self.bank_registers {
+            if let Some(operand) = text
+                .operands
+                .get_mut(i as usize)
+                .filter(|o| &*o.shape == address::PLAIN_BANK)
+            {
+                operand.shape = address::REGISTER_BANK.into();
+                operand.values.insert(1, Value::Int(zero));
+            }
+        }
+    }
+
+    /// Puts back a URZ that an address leaves out.
+    fn restore_uniform(&self, lab: &Lab, word: u128, text: &mut Text) {
+        let zero = lab.uniform_zero;
+        for (i, operand) in text.operands.iter_mut().enumerate() {
+            let key = Key::Hole(i as u8, Hole::Ur, 0);
+            if self.numbers.get(&key).is_none_or(|n| n.value(word) < zero) {
+                continue;
+            }
+            let full = match self.parts.get(&Part::Shape(i as u8)) {
+                Some((bits, table)) => table.get(&extract(word, bits)),
+                None => self.shown.operands.get(i).map(|o| &o.shape),
+            };
+            if let Some(full) = full
+                && address::without_uniform(full).as_deref() == Some(&*operand.shape)
+                && let Some(at) = holes(full).iter().position(|h| *h == Hole::Ur)
+            {
+                operand.shape = full.clone();
+                operand.values.insert(at, Value::Int(zero));
+            }
+        }
+    }
+
     fn restore(&self, word: u128, mut text: Text) -> Option<Text> {
         let full = self.shown.operands.len();
         if text.operands.len() >= full {
             return Some(text);
         }
-        let gone: Vec<u8> = self
-            .elisions
-            .iter()
-            .filter(|(_, e)| extract(word, &e.bits) == e.raw)
-            .map(|(&i, _)| i)
-            .collect();
-        let missing = full - text.operands.len();
-        if let Some(places) = choose(&gone, missing).into_iter().find(|p| self.fits(&text, p)) {
-            for i in places {
-                text.operands.insert(i as usize, self.elisions[&i].operand.clone());
-            }
-            return Some(text);
-        }
-        if missing == 1 {
-            // A word operand (a set) that vanishes for one value of its selector.
-            let vanish =
-                (0..full as u8).find(|&i| self.shown.operands[i as usize].values.is_empty() && self.fits(&text, &[i]));
-            if let Some(i) = vanish {
-                text.operands.insert(
-                    i as usize,
-                    Operand {
-                        shape: "".into(),
-                        values: vec![],
-                        reuse: false,
-                    },
-                );
+        // Operands at the value where they vanish, and words (a set) that may for one value of their selector.
+        let at_value = |i: &u8| self.elisions.get(i).is_some_and(|e| extract(word, &e.bits) == e.raw);
+        let is_word = |i: &u8| self.shown.operands[*i as usize].values.is_empty();
+        let gone: Vec<u8> = (0..full as u8).filter(|i| at_value(i) || is_word(i)).collect();
+        let choices = choose(&gone, full - text.operands.len());
+        let exact = choices.iter().find(|p| self.fits(&text, p, true));
+        if let Some(places) = exact.or_else(|| choices.iter().find(|p| self.fits(&text, p, false))) {
+            for &i in places {
+                let word = Operand {
+                    shape: "".into(),
+                    values: vec![],
+                    reuse: false,
+                    terms: Terms::default(),
+                };
+                let operand = self.elisions.get(&i).map_or(word, |e| e.operand.clone());
+                text.operands.insert(i as usize, operand);
             }
         }
         Some(text)
     }
 
-    /// Whether `text` with operands put back at `places` has the base's kinds of operands.
-    fn fits(&self, text: &Text, places: &[u8]) -> bool {
+    /// Whether `text` with operands put back at `places` has the base's kinds of operands, exactly or nearly.
+    fn fits(&self, text: &Text, places: &[u8], exactly: bool) -> bool {
         let mut rest = text.operands.iter();
         let alike = |a: &str, b: &str| {
             let (a, b) = (holes(a), holes(b));
-            a.is_empty() || b.is_empty() || a.iter().any(|h| b.contains(h))
+            a == b || !exactly && (a.is_empty() || b.is_empty() || a.iter().any(|h| b.contains(h)))
         };
         (0..self.shown.operands.len() as u8).all(|i| {
             places.contains(&i)
@@ -271,8 +312,8 @@ impl Model {
         bits.extend(self.floats.values().flat_map(|f| f.bits()));
         bits.extend(self.parts.values().flat_map(|p| p.0.iter().copied()));
         bits.extend(self.groups.iter().flat_map(|g| g.bits.iter().copied()));
-        bits.extend(self.silent.iter().flat_map(|s| s.0.iter().copied()));
-        bits.iter().fold(0, |m, b| m | 1 << b)
+        bits.extend(self.schedule.reuse.iter().map(|r| r.0).filter(|&b| b < 105));
+        bits.iter().fold(self.rules.fixed(), |m, b| m | 1 << b)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::lab::{Lab, extract};
 use super::model::{Key, Model, Part};
 use super::splice;
-use crate::text::{Hole, Text, Value, holes};
+use crate::text::{Hole, Operand, Text, Value, holes};
 
 /// How a word differs from its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,8 +23,13 @@ pub enum Fault {
 }
 
 impl Model {
-    /// Whether every selector of `word` has a legal value.
+    /// Whether every selector of `word` has a legal value, and the rules allow it.
     pub fn calls_legal(&self, word: u128) -> bool {
+        self.selects(word) && self.rules.allow(word)
+    }
+
+    /// Whether every selector of `word` has a legal value.
+    pub fn selects(&self, word: u128) -> bool {
         self.parts
             .values()
             .all(|(bits, table)| table.contains_key(&extract(word, bits)))
@@ -32,10 +37,6 @@ impl Model {
                 .groups
                 .iter()
                 .all(|g| g.table.contains_key(&extract(word, &g.bits)))
-            && self
-                .silent
-                .iter()
-                .all(|(bits, legal)| legal.contains(&extract(word, bits)))
     }
 
     /// The modifiers of `word`, which the model calls legal.
@@ -48,9 +49,9 @@ impl Model {
         splice::apply(&self.shown.modifiers, &edits)
     }
 
-    /// What of `word` the model gets wrong. `None`: nothing, or the word is not of this class.
+    /// What of `word` the model gets wrong. `None`: nothing, or the word is another model's.
     pub fn fault(&self, lab: &Lab, word: u128) -> Option<Fault> {
-        if lab.class(word) != Some(self.class) {
+        if lab.is_of_another(word, self.class) {
             return None;
         }
         let Some(text) = self.see(lab, word) else {
@@ -78,10 +79,14 @@ impl Model {
         if self.modifiers(word) != text.modifiers {
             return Some(Fault::Modifiers);
         }
-        self.number_fault(word, &text)
+        let reuse = |(i, o): (usize, &Operand)| o.reuse == self.schedule.reuses(word, i as u8);
+        if !text.operands.iter().enumerate().all(reuse) {
+            return Some(Fault::Other);
+        }
+        self.number_fault(lab, word, &text)
     }
 
-    fn number_fault(&self, word: u128, text: &Text) -> Option<Fault> {
+    fn number_fault(&self, lab: &Lab, word: u128, text: &Text) -> Option<Fault> {
         let mut seen: BTreeMap<(u8, Hole), u8> = BTreeMap::new();
         for (i, operand) in text.operands.iter().enumerate() {
             for (hole, value) in holes(&operand.shape).into_iter().zip(&operand.values) {
@@ -89,6 +94,11 @@ impl Model {
                 let key = Key::Hole(i as u8, hole, *ordinal);
                 *ordinal += 1;
                 let good = match value {
+                    // The second of a pair that is named by its first can be past the last one.
+                    Value::Int(v) if hole == Hole::Ur => {
+                        let number = self.numbers.get(&key);
+                        number.is_some_and(|n| n.value(word).min(lab.uniform_zero) == *v)
+                    }
                     Value::Int(v) => self.numbers.get(&key).is_some_and(|n| n.value(word) == *v),
                     Value::Float(f) => self.floats.get(&key).is_some_and(|k| k.prints(word, f)),
                 };

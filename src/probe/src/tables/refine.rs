@@ -7,16 +7,18 @@ use anyhow::Result;
 use super::float::FloatKind;
 use super::groups::{WIDEST, enumerate, part_text};
 use super::lab::{Lab, assign, extract};
+use super::legal::{self, Aim, Lesson};
 use super::model::{Key, Model, Part};
 use super::predict::Fault;
 use super::splice::splices;
+use crate::rules::Cube;
 use crate::text::Value;
 
 /// Random words a model and round.
-const WORDS: usize = 40;
+const WORDS: usize = 120;
 /// Faults of a model that are looked into in one round.
 const FAULTS: usize = 2;
-const ROUNDS: usize = 10;
+const ROUNDS: usize = 14;
 /// Float bits without special values in any format.
 const FLOAT_PATTERN: u64 = 0x4059_4060;
 
@@ -25,8 +27,9 @@ const FLOAT_PATTERN: u64 = 0x4059_4060;
 enum Knob {
     Part(Part),
     Group(usize),
-    Silent(usize),
     Number(Vec<u8>),
+    /// Scheduling bits.
+    Control(Vec<u8>),
 }
 
 impl Knob {
@@ -34,8 +37,7 @@ impl Knob {
         match self {
             Knob::Part(p) => model.parts[p].0.clone(),
             Knob::Group(g) => model.groups[*g].bits.clone(),
-            Knob::Silent(s) => model.silent[*s].0.clone(),
-            Knob::Number(bits) => bits.clone(),
+            Knob::Number(bits) | Knob::Control(bits) => bits.clone(),
         }
     }
 }
@@ -43,7 +45,6 @@ impl Knob {
 fn knobs(model: &Model) -> Vec<Knob> {
     let mut out: Vec<Knob> = model.parts.keys().map(|p| Knob::Part(*p)).collect();
     out.extend((0..model.groups.len()).map(Knob::Group));
-    out.extend((0..model.silent.len()).map(Knob::Silent));
     out.extend(
         model
             .numbers
@@ -52,30 +53,47 @@ fn knobs(model: &Model) -> Vec<Knob> {
             .map(|n| Knob::Number(n.bits())),
     );
     out.extend(model.floats.values().map(|f| Knob::Number(f.bits().collect())));
+    let known = model.known_bits();
+    let free = |range: std::ops::Range<u8>| -> Vec<u8> { range.filter(|b| known >> b & 1 == 0).collect() };
+    // Stall and flags go together: a stall decides what the flags mean.
+    let mut issue = free(105..110);
+    issue.extend(free(122..125));
+    out.extend([issue, free(110..113), free(113..116), free(116..122)].map(Knob::Control));
     out
 }
 
 /// A random word that the model calls legal.
 fn random_word(model: &Model, random: &mut fastrand::Rng) -> Option<u128> {
+    let full = Cube { mask: 0, value: 0 };
+    (0..20)
+        .filter_map(|_| random_in(model, full, random))
+        .find(|&w| model.rules.allow(w))
+}
+
+/// A random word in a cube, with legal values in all selectors; in half of them most fields are those of the base.
+fn random_in(model: &Model, cube: Cube, random: &mut fastrand::Rng) -> Option<u128> {
     let pick = |keys: Vec<u64>, random: &mut fastrand::Rng| random.choice(keys);
-    for _ in 0..20 {
-        let mut word = model.base;
-        for knob in knobs(model) {
-            let bits = knob.bits(model);
-            let value = match &knob {
-                Knob::Part(p) => pick(model.parts[p].1.keys().copied().collect(), random),
-                Knob::Group(g) => pick(model.groups[*g].table.keys().copied().collect(), random),
-                Knob::Silent(s) => pick(model.silent[*s].1.iter().copied().collect(), random),
-                Knob::Number(_) if random.u8(0..6) == 0 => Some(u64::MAX),
-                Knob::Number(_) => Some(random.u64(..)),
-            };
-            word = assign(word, &bits, value?);
+    let few = random.bool() && cube.mask != 0;
+    let mut word = model.base;
+    for knob in knobs(model) {
+        if few && random.u8(0..4) > 0 {
+            continue;
         }
-        if model.calls_legal(word) {
-            return Some(word);
-        }
+        let bits = knob.bits(model);
+        let value = match &knob {
+            Knob::Part(p) => pick(model.parts[p].1.keys().copied().collect(), random),
+            Knob::Group(g) => pick(model.groups[*g].table.keys().copied().collect(), random),
+            Knob::Number(_) if random.u8(0..6) == 0 => Some(u64::MAX),
+            Knob::Number(_) => Some(random.u64(..)),
+            Knob::Control(_) => continue,
+        };
+        word = assign(word, &bits, value?);
     }
-    None
+    if random.bool() {
+        word = model.schedule.random(word, model.known_bits(), random);
+    }
+    word = word & !cube.mask | cube.value;
+    model.selects(word).then_some(word)
 }
 
 /// What is left after refinement, for the report.
@@ -90,25 +108,15 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], log: &dyn Fn(String)) -> Resu
     let mut random = fastrand::Rng::with_seed(11);
     let mut hopeless: BTreeMap<(usize, Fault), String> = BTreeMap::new();
     for round in 0..ROUNDS {
-        let words: Vec<Vec<u128>> = models
-            .iter()
-            .map(|m| (0..WORDS).filter_map(|_| random_word(m, &mut random)).collect())
-            .collect();
-        lab.ask(words.iter().flatten().copied())?;
-        let mut faults: Vec<(usize, u128, Fault)> = Vec::new();
-        for (m, (model, words)) in models.iter().zip(&words).enumerate() {
-            let wrong = words.iter().filter_map(|&w| Some((m, w, model.fault(lab, w)?)));
-            faults.extend(wrong.filter(|f| !hopeless.contains_key(&(m, f.2))).take(FAULTS));
-        }
-        log(format!(
-            "refine round {round}: {} new faults of {} words",
-            faults.len(),
-            words.iter().flatten().count()
-        ));
+        let faults = faults(lab, models, &mut random, |m, fault| !hopeless.contains_key(&(m, fault)))?;
+        log(format!("refine round {round}: {} new faults", faults.len()));
         if faults.is_empty() {
             break;
         }
-        let reduced = reduce(lab, models, faults)?;
+        let (refused, reduced): (Vec<Reduced>, Vec<Reduced>) = reduce(lab, models, faults)?
+            .into_iter()
+            .partition(|r| r.2 == Fault::Refused);
+        let learnt = teach_refusals(lab, models, refused, &mut random, &mut hopeless)?;
         let asked = reduced
             .iter()
             .flat_map(|(m, word, fault, blame)| questions(&models[*m], *word, *fault, blame));
@@ -127,13 +135,67 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], log: &dyn Fn(String)) -> Resu
             hopeless.insert((m, fault), line);
         }
         log(format!(
-            "refine round {round}: {} joined, {} hopeless",
+            "refine round {round}: {learnt} learnt of refusals, {} joined, {} hopeless",
             changed.len(),
             hopeless.len()
         ));
     }
+    for round in 0..ROUNDS {
+        let faults = faults(lab, models, &mut random, |_, _| true)?;
+        if faults.is_empty() {
+            break;
+        }
+        log(format!(
+            "refine: {} faults left, round {round} of giving up",
+            faults.len()
+        ));
+        let lessons: Vec<Lesson> = reduce(lab, models, faults)?.iter().map(|r| (r.0, r.1)).collect();
+        legal::teach(lab, models, Aim::Explained, lessons, |m, cube| {
+            random_in(m, cube, &mut random)
+        })?;
+    }
     let lines = hopeless.into_values().collect();
     Ok(Leftover { lines })
+}
+
+/// A few faults of each model on random words, those that are `wanted`.
+fn faults(
+    lab: &mut Lab,
+    models: &[Model],
+    random: &mut fastrand::Rng,
+    wanted: impl Fn(usize, Fault) -> bool,
+) -> Result<Vec<(usize, u128, Fault)>> {
+    let words: Vec<Vec<u128>> = models
+        .iter()
+        .map(|m| (0..WORDS).filter_map(|_| random_word(m, random)).collect())
+        .collect();
+    lab.ask(words.iter().flatten().copied())?;
+    let mut out = Vec::new();
+    for (m, (model, words)) in models.iter().zip(&words).enumerate() {
+        let wrong = words.iter().filter_map(|&w| Some((m, w, model.fault(lab, w)?)));
+        out.extend(wrong.filter(|f| wanted(m, f.2)).take(FAULTS));
+    }
+    Ok(out)
+}
+
+/// Turns refused words into rules.
+fn teach_refusals(
+    lab: &mut Lab,
+    models: &mut [Model],
+    refused: Vec<Reduced>,
+    random: &mut fastrand::Rng,
+    hopeless: &mut BTreeMap<(usize, Fault), String>,
+) -> Result<usize> {
+    let lessons: Vec<Lesson> = refused.iter().map(|r| (r.0, r.1)).collect();
+    let learnt = legal::teach(lab, models, Aim::Accepted, lessons, |model, cube| {
+        random_in(model, cube, random)
+    })?;
+    for (m, word, fault, blame) in refused {
+        if models[m].calls_legal(word) {
+            hopeless.insert((m, fault), format!("{fault:?} {word:032x} blame {blame:?}"));
+        }
+    }
+    Ok(learnt)
 }
 
 type Reduced = (usize, u128, Fault, Vec<Knob>);
@@ -214,26 +276,21 @@ fn questions(model: &Model, word: u128, fault: Fault, blame: &[Knob]) -> Vec<u12
     }
     let bits: Vec<u8> = bits.into_iter().collect();
     match fault {
-        Fault::Refused => every(&bits, word),
         Fault::Modifiers | Fault::Part(_) => every(&bits, model.base),
         Fault::Number(key) => model.floats.get(&key).map_or(vec![], |float| {
             let pattern = assign(word, &float.bits().collect::<Vec<_>>(), FLOAT_PATTERN);
             every(&bits, pattern)
         }),
-        Fault::Other => vec![],
+        Fault::Refused | Fault::Other => vec![],
     }
 }
 
 /// Bits of the selectors to blame, and of short numbers, which can take part as bits.
 fn blamed_bits(model: &Model, fault: Fault, blame: &[Knob]) -> BTreeSet<u8> {
-    let longest = if matches!(fault, Fault::Part(_) | Fault::Refused) {
-        8
-    } else {
-        0
-    };
+    let longest = if matches!(fault, Fault::Part(_)) { 8 } else { 0 };
     let counts = |k: &&Knob| match k {
         Knob::Number(bits) => bits.len() <= longest,
-        Knob::Silent(_) => !matches!(fault, Fault::Number(_)),
+        Knob::Control(_) => false,
         _ => true,
     };
     blame.iter().filter(counts).flat_map(|k| k.bits(model)).collect()
@@ -244,7 +301,10 @@ fn join(lab: &mut Lab, model: &mut Model, word: u128, fault: Fault, blame: &[Kno
     if model.fault(lab, word).is_none() || !model.calls_legal(word) {
         return Ok(true); // an earlier join of this round took care of it
     }
-    let selectors: Vec<&Knob> = blame.iter().filter(|k| !matches!(k, Knob::Number(_))).collect();
+    let selectors: Vec<&Knob> = blame
+        .iter()
+        .filter(|k| matches!(k, Knob::Part(_) | Knob::Group(_)))
+        .collect();
     if let Fault::Number(key) = fault {
         return fix_number(lab, model, word, key, &selectors);
     }
@@ -256,21 +316,6 @@ fn join(lab: &mut Lab, model: &mut Model, word: u128, fault: Fault, blame: &[Kno
     let mut all: Vec<u8> = bits.into_iter().collect();
     all.sort_unstable();
     match fault {
-        Fault::Refused => {
-            lab.ask((0..1u64 << all.len()).map(|v| assign(word, &all, v)))?;
-            // Judged around the faulty word: the other fields have the base's values by now.
-            let legal: BTreeSet<u64> = (0..1u64 << all.len())
-                .filter(|&v| {
-                    let w = assign(word, &all, v);
-                    lab.class(w) != Some(model.class) || model.see(lab, w).is_some()
-                })
-                .collect();
-            if legal.len() == 1 << all.len() || legal.is_empty() {
-                return Ok(false);
-            }
-            model.silent.push((all, legal));
-            Ok(true)
-        }
         Fault::Modifiers => {
             let groups: Vec<usize> = selectors
                 .iter()
@@ -321,7 +366,7 @@ fn join(lab: &mut Lab, model: &mut Model, word: u128, fault: Fault, blame: &[Kno
             model.parts.insert(part, (all, table));
             Ok(true)
         }
-        Fault::Number(_) | Fault::Other => Ok(false),
+        Fault::Refused | Fault::Number(_) | Fault::Other => Ok(false),
     }
 }
 
@@ -330,8 +375,7 @@ fn fix_number(lab: &mut Lab, model: &mut Model, word: u128, key: Key, selectors:
     let Some(mut float) = model.floats.get(&key).cloned() else {
         return Ok(false);
     };
-    let printing: Vec<&&Knob> = selectors.iter().filter(|k| !matches!(k, Knob::Silent(_))).collect();
-    let [selector] = printing[..] else { return Ok(false) };
+    let [selector] = selectors else { return Ok(false) };
     let Key::Hole(operand, hole, ordinal) = key else {
         return Ok(false);
     };

@@ -1,0 +1,60 @@
+//! Options that several commands share.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use isa::Target;
+
+use crate::nvdisasm::Nvdisasm;
+
+/// A target and the tool that knows it.
+#[derive(clap::Args, Debug)]
+pub struct Tool {
+    /// Target, such as sm_87
+    #[arg(long)]
+    pub sm: Target,
+    /// The disassembler: a path, or a name on PATH (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
+    #[arg(long, default_value = "nvdisasm")]
+    pub nvdisasm: PathBuf,
+}
+
+/// A target's tables.
+#[derive(clap::Args, Debug)]
+pub struct Tables {
+    /// Target and tool
+    #[command(flatten)]
+    pub tool: Tool,
+    /// Folder that holds a folder for each target
+    #[arg(long, default_value = "opcodes")]
+    pub opcodes: PathBuf,
+}
+
+impl Tables {
+    /// The folder of the target's tables: `SM87` for `sm_87`.
+    pub fn folder(&self) -> PathBuf {
+        self.opcodes.join(self.tool.sm.name().replace("sm_", "SM"))
+    }
+}
+
+/// Answers about words.
+#[derive(clap::Args, Debug)]
+pub struct Words {
+    /// Tables and tool
+    #[command(flatten)]
+    pub tables: Tables,
+    /// Folder that keeps nvdisasm's answers, so that a second run is quick
+    #[arg(long)]
+    pub cache: Option<PathBuf>,
+}
+
+impl Words {
+    /// The disassembler.
+    pub fn ask(&self) -> Result<Nvdisasm> {
+        let Tool { sm, nvdisasm } = &self.tables.tool;
+        let tool = Nvdisasm::new(nvdisasm.clone(), *sm)?;
+        match &self.cache {
+            Some(folder) => tool.remember(folder),
+            None => Ok(tool),
+        }
+    }
+}
