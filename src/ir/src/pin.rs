@@ -44,8 +44,7 @@ pub fn file_type(file: RegFile) -> &'static str {
 pub fn zero_number(target: isa::Target, file: RegFile) -> Option<u8> {
     match file {
         RegFile::R => Some(255),
-        RegFile::UR if target.number() >= 100 => Some(255),
-        RegFile::UR => Some(63),
+        RegFile::UR => Some(target.uniform_zero()),
         RegFile::P | RegFile::UP => Some(7),
         RegFile::B => None,
     }

@@ -134,7 +134,7 @@ impl Isa {
         };
         Ok(ISAS[target as usize].get_or_init(|| Self {
             target,
-            uniform_zero: if target.number() < 100 { 63 } else { 255 },
+            uniform_zero: target.uniform_zero(),
             tables: slot.get_or_init(|| Tables::load(family)),
         }))
     }

@@ -29,6 +29,11 @@ macro_rules! targets {
             pub const fn is_arch_specific(self) -> bool {
                 match self { $(Target::$name => $specific,)* }
             }
+
+            /// The uniform register that reads as zero, `URZ`: 63 in the 6-bit fields up to sm_90a, 255 in the 8-bit ones from sm_100 on.
+            pub const fn uniform_zero(self) -> u8 {
+                if self.number() < 100 { 63 } else { 255 }
+            }
         }
     };
 }
@@ -74,11 +79,13 @@ pub struct UnknownTarget(pub String);
 impl FromStr for Target {
     type Err = UnknownTarget;
 
-    /// Takes `sm_87` and the folder name `SM87`.
+    /// Takes `sm_87` and the folder name `SM87`. `sm_100f` is `sm_100`: the `f` says which other targets run the code, not how it is
+    /// encoded.
     fn from_str(s: &str) -> Result<Target, UnknownTarget> {
         let lower = s.to_ascii_lowercase();
         let number = lower.strip_prefix("sm_").or_else(|| lower.strip_prefix("sm"));
         number
+            .map(|n| n.strip_suffix('f').filter(|n| n.len() == 3).unwrap_or(n))
             .and_then(|n| Target::ALL.into_iter().find(|t| &t.name()[3..] == n))
             .ok_or_else(|| UnknownTarget(s.to_owned()))
     }
@@ -94,6 +101,8 @@ mod tests {
             assert_eq!(t.to_string().parse::<Target>(), Ok(t));
             assert_eq!(t.name().replace("sm_", "SM").parse::<Target>(), Ok(t));
         }
+        assert_eq!("sm_103f".parse::<Target>(), Ok(Target::Sm103));
+        assert!("sm_90f".parse::<Target>().is_err());
         assert!("sm_99".parse::<Target>().is_err());
         assert!("sm_".parse::<Target>().is_err());
     }

@@ -289,12 +289,15 @@ fn pack_hand_written(opcodes: &Path, packer: &mut pack::Packer, inputs: &mut Vec
 pub fn build_script(opcodes: &Path, out: &Path) -> Result<(), GenError> {
     println!("cargo::rerun-if-env-changed={ACTIVE}");
     println!("cargo::rerun-if-changed={}", opcodes.display());
-    let packed = pack(opcodes, std::env::var(ACTIVE).ok().as_deref())?;
+    let active = std::env::var(ACTIVE).ok().filter(|a| !a.trim().is_empty());
+    let packed = pack(opcodes, active.as_deref())?;
     for input in &packed.inputs {
         println!("cargo::rerun-if-changed={}", input.display());
     }
+    // Cargo shows a build script's words as a warning or not at all; a choice is worth being seen.
+    let show = if active.is_some() { "cargo::warning=" } else { "" };
     for table in &packed.tables {
-        println!("{table}");
+        println!("{show}{table}");
     }
     fs::write(out, &packed.blob).map_err(|source| GenError::Io {
         path: out.to_owned(),
