@@ -4,26 +4,40 @@
 //! Run by `make check-corpus`, which sets `SASS_CORPUS`.
 
 mod common;
+#[path = "common/labelled.rs"]
+mod labelled;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use common::*;
 
-/// Runs `regalloc` on every cubin of the corpus and of the project whose instructions the program knows; gives the outputs.
-fn regalloc(options: &[&str]) -> Vec<String> {
+/// Every cubin of the corpus and of the project.
+fn cubins() -> Vec<PathBuf> {
     let mut files = cubins_below(&folder("SASS_CORPUS"));
     files.extend(own_cubins("."));
-    let mut outputs = Vec::new();
-    for file in files {
-        let out = run(&[&["regalloc", arg(&file)], options].concat());
-        let error = String::from_utf8_lossy(&out.stderr);
-        match out.status.code() {
-            Some(0 | 1) => outputs.push(String::from_utf8(out.stdout).expect("UTF-8")),
-            _ => assert!(
-                error.contains("no tables for") || error.contains("unknown target"),
-                "{}: {error}",
-                file.display()
-            ),
+    files
+}
+
+/// True if a command failed because the program does not know the target's instructions.
+fn is_unknown_target(out: &std::process::Output) -> bool {
+    let error = String::from_utf8_lossy(&out.stderr);
+    out.status.code() == Some(2)
+        && (error.contains("no tables for") || error.contains("not among the supported targets"))
+}
+
+/// Runs `regalloc` on every cubin whose instructions the program knows; gives the outputs.
+fn regalloc(options: &[&str]) -> Vec<String> {
+    let outputs = parallel(&cubins(), |file| {
+        let out = run(&[&["regalloc", arg(file)], options].concat());
+        if is_unknown_target(&out) {
+            return None;
         }
-    }
+        let error = String::from_utf8_lossy(&out.stderr);
+        assert!(matches!(out.status.code(), Some(0 | 1)), "{}: {error}", file.display());
+        Some(String::from_utf8(out.stdout).expect("UTF-8"))
+    });
+    let outputs: Vec<String> = outputs.into_iter().flatten().collect();
     assert!(!outputs.is_empty(), "no cubin of a known target: run `make oracles`");
     outputs
 }
@@ -77,4 +91,107 @@ fn scrambled_then_fresh_allocation_is_the_same_kernel() {
         "a kernel may only be left alone because something else names its registers"
     );
     assert!(fit * 10 >= kernels * 9, "fewer than 90% need no more registers");
+}
+
+/// What the storm did to one file: kernels, NOPs, kernels left alone, and why.
+fn storm(nvdisasm: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
+    let dir = tempfile::tempdir().unwrap();
+    let [list, moved, back] = ["list", "moved.cubin", "back.cubin"].map(|n| dir.path().join(n));
+    let seed = ["--seed", "7", "--list", arg(&list), "-o"];
+    let out = run(&[&["nops", arg(file)], &seed[..], &[arg(&moved)]].concat());
+    if is_unknown_target(&out) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(
+        matches!(out.status.code(), Some(0 | 1)),
+        "{}: {}",
+        file.display(),
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let places: Vec<(String, u64)> = std::fs::read_to_string(&list)
+        .unwrap()
+        .lines()
+        .map(|l| {
+            let parts: Vec<&str> = l.split('\t').collect();
+            (parts[1].to_owned(), u64::from_str_radix(&parts[2][2..], 16).unwrap())
+        })
+        .collect();
+    let (before, after) = (labelled::listing(nvdisasm, file), labelled::listing(nvdisasm, &moved));
+    assert!(before.keys().eq(after.keys()), "{}: other sections", file.display());
+    for (name, section) in &before {
+        let out: BTreeSet<u64> = places.iter().filter(|(k, _)| k == name).map(|(_, o)| *o).collect();
+        let nops = after[name]
+            .lines
+            .iter()
+            .filter(|(o, t)| out.contains(o) && t.starts_with("NOP"))
+            .count();
+        assert_eq!(
+            nops,
+            out.len(),
+            "{} {name}: the list is not of this file",
+            file.display()
+        );
+        let found = labelled::difference(section, &after[name], &out);
+        assert_eq!(found, None, "{} {name}", file.display());
+    }
+    succeed(&[
+        "nops",
+        arg(&moved),
+        "--take-out",
+        "--list",
+        arg(&list),
+        "-o",
+        arg(&back),
+    ]);
+    let same = std::fs::read(&back).unwrap() == std::fs::read(file).unwrap();
+    assert!(
+        same,
+        "{}: taking the NOPs out does not give the file back",
+        file.display()
+    );
+    let left: Vec<String> = text
+        .lines()
+        .filter_map(|l| Some(l.split_once(": left alone: ")?.1.to_owned()))
+        .collect();
+    Some((before.len(), places.len(), left))
+}
+
+#[test]
+fn nops_move_code_and_everything_follows() {
+    let nvdisasm = folder("SASS_ORACLES").join("bin/nvdisasm");
+    let done: Vec<_> = parallel(&cubins(), |file| storm(&nvdisasm, file))
+        .into_iter()
+        .flatten()
+        .collect();
+    let sum = |f: fn(&(usize, usize, Vec<String>)) -> usize| done.iter().map(f).sum::<usize>();
+    let (kernels, nops, left) = (sum(|d| d.0), sum(|d| d.1), sum(|d| d.2.len()));
+    println!(
+        "nops: {nops} put into {kernels} kernels of {} files, {left} kernels left alone",
+        done.len()
+    );
+    let reasons: BTreeSet<&String> = done.iter().flat_map(|d| &d.2).collect();
+    reasons.iter().take(20).for_each(|why| println!("  {why}"));
+    assert!(
+        nops > 0 && left * 100 <= kernels,
+        "more than 1% of the kernels cannot be moved"
+    );
+}
+
+/// The comparison can fail: a label at another line, another text, a NOP that was not put in.
+#[test]
+fn the_comparison_of_listings_sees_differences() {
+    let nvdisasm = folder("SASS_ORACLES").join("bin/nvdisasm");
+    let sections = labelled::listing(&nvdisasm, &features());
+    let none = BTreeSet::new();
+    let section = &sections["switch_k"];
+    assert_eq!(labelled::difference(section, section, &none), None);
+    let changed = |change: &dyn Fn(&mut labelled::Section)| {
+        let mut other = labelled::listing(&nvdisasm, &features()).remove("switch_k").unwrap();
+        change(&mut other);
+        labelled::difference(section, &other, &none)
+    };
+    assert!(changed(&|s| *s.labels.values_mut().next().unwrap() += 1).is_some());
+    assert!(changed(&|s| s.lines[3].1 = "EXIT".into()).is_some());
+    assert!(changed(&|s| s.lines.insert(2, (8, "NOP".into()))).is_some());
 }

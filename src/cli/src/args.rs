@@ -102,6 +102,13 @@ registers, so do not run such a file before `check` has passed it. Exit code 1 w
 --pinned, differs.")]
     Regalloc(Regalloc),
 
+    /// Put NOPs into kernels at random places, or take them out again: the proof that code can move
+    #[command(after_help = "\
+Examples:
+  sass2mlir nops K.cubin --seed 7 --list L.txt -o MOVED.cubin
+  sass2mlir nops MOVED.cubin --take-out --list L.txt -o BACK.cubin        BACK.cubin is K.cubin, byte for byte")]
+    Nops(Nops),
+
     /// Show kernels, registers, shared memory, parameters, ABI, target, attributes
     #[command(after_help = "\
 Examples:
@@ -227,6 +234,34 @@ pub struct Regalloc {
     /// Report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `nops`
+#[derive(Debug, Args)]
+pub struct Nops {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Chooses the places
+    #[arg(long, value_name = "SEED", default_value_t = 7)]
+    pub seed: u64,
+
+    /// One NOP in about so many instructions
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub every: u64,
+
+    /// Where to write which instructions were put in; with --take-out, where to read it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub list: PathBuf,
+
+    /// Take the instructions of the list out
+    #[arg(long)]
+    pub take_out: bool,
+
+    /// Where to write the result
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
 }
 
 /// `disasm`

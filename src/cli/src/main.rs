@@ -57,6 +57,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<Finding> {
     match command {
         Command::Roundtrip(a) => commands::roundtrip::run(a, out),
         Command::Asm(a) => commands::asm::run(a, out),
+        Command::Nops(a) => commands::nops::run(a, out),
         Command::Regalloc(a) => commands::regalloc::run(a, out),
         Command::Disasm(a) => commands::disasm::run(a, out),
         Command::Lift(a) => commands::lift::run(a, out),

@@ -331,7 +331,7 @@ impl Cfg {
 }
 
 /// The control-flow roles, by instruction.
-fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64) -> Option<u32>) -> Vec<(u32, Role)> {
+pub(crate) fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64) -> Option<u32>) -> Vec<(u32, Role)> {
     let relocated: HashSet<u64> = source.relocated.iter().copied().collect();
     let tables: HashMap<u64, &Vec<u64>> = source.indirect_branches.iter().map(|(at, t)| (*at, t)).collect();
     let mut roles = Vec::new();

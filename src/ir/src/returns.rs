@@ -32,6 +32,12 @@ impl Addresses {
         Addresses(made)
     }
 
+    /// The instructions in a range that make an address.
+    pub fn made_between(&self, address: u32, from: u32, to: u32) -> Vec<u32> {
+        let makers = self.0.get(&address).map_or(&[][..], Vec::as_slice);
+        makers.iter().copied().filter(|m| (from..to).contains(m)).collect()
+    }
+
     /// The instructions that make the address behind the call at `call`, from which it gets there in a register.
     pub fn reaching(&self, code: &Decoded<'_>, roles: &[(u32, Role)], call: u32) -> Vec<u32> {
         let makers = self.0.get(&((call + 1) * 16)).map_or(&[][..], Vec::as_slice);

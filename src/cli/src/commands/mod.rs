@@ -6,6 +6,7 @@ pub mod disasm;
 pub mod info;
 pub mod lift;
 pub mod lower;
+pub mod nops;
 pub mod passes;
 pub mod regalloc;
 pub mod roundtrip;

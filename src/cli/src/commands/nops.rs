@@ -1,0 +1,72 @@
+//! `nops`: puts NOPs into every kernel and takes them out again, to prove that code can move.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::Finding;
+use crate::args;
+use crate::input::File;
+use crate::output;
+
+/// Runs the command.
+pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
+    output::refuse_overwrite(&a.output, &[&a.input.file, &a.list])?;
+    let file = File::read(&a.input)?;
+    let opened = file.open()?;
+    let images = file.images(&opened)?;
+    let done = match a.take_out {
+        true => engine::moving::take_out(&opened, &images, &places(&output::read_text(&a.list)?)?),
+        false => engine::moving::put_nops(&opened, &images, a.seed, a.every),
+    };
+    let done = done.with_context(|| file.name())?;
+    for warning in &done.warnings {
+        eprintln!("sass2mlir: {}: warning: {warning}", file.name());
+    }
+    if !a.take_out {
+        let mut list = String::new();
+        for k in &done.kernels {
+            for offset in &k.inserted {
+                let _ = writeln!(list, "{}\t{}\t{offset:#x}", k.image, k.name);
+            }
+        }
+        output::write_atomically(&a.list, list.as_bytes(), None)?;
+    }
+    output::write_atomically(&a.output, &done.bytes, Some(&a.input.file))?;
+    let mut left_alone = 0;
+    for k in &done.kernels {
+        if let Some(why) = &k.left_alone {
+            left_alone += 1;
+            writeln!(out, "nops: {} {}: left alone: {why}", k.target, k.name)?;
+        }
+    }
+    let inserted: usize = done.kernels.iter().map(|k| k.inserted.len()).sum();
+    writeln!(
+        out,
+        "total: {} kernels, {left_alone} left alone, {inserted} instructions put in",
+        done.kernels.len()
+    )?;
+    Ok(if left_alone == 0 {
+        Finding::Good
+    } else {
+        Finding::Difference
+    })
+}
+
+/// Reads what the other direction wrote: image, kernel, byte offset.
+fn places(list: &str) -> Result<BTreeMap<(usize, String), Vec<u32>>> {
+    let mut places: BTreeMap<(usize, String), Vec<u32>> = BTreeMap::new();
+    for (n, line) in list.lines().enumerate() {
+        let bad = || anyhow!("line {} of the list is none that `nops` writes: {line}", n + 1);
+        let parts: Vec<&str> = line.split('\t').collect();
+        let [image, name, offset] = parts[..] else {
+            return Err(bad());
+        };
+        let offset = offset.strip_prefix("0x").and_then(|o| u32::from_str_radix(o, 16).ok());
+        let key = (image.parse().map_err(|_| bad())?, name.to_owned());
+        places.entry(key).or_default().push(offset.ok_or_else(bad)?);
+    }
+    Ok(places)
+}

@@ -1,0 +1,248 @@
+//! Moving the code of a whole file: NOPs put in at random places, and taken out again. The proof that everything that holds a code
+//! offset follows.
+
+use std::collections::BTreeMap;
+
+use cubin::{Code, CodeMove, Image, TableEntry};
+use ir::{Moved, Movement, Source};
+use isa::{Isa, Terminator, Word};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::Error;
+use crate::open::{Images, Opened};
+
+/// What happened to one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelMove {
+    /// Position of the image in the file.
+    pub image: usize,
+    /// The target, as `sm_87`.
+    pub target: String,
+    /// The kernel's name.
+    pub name: String,
+    /// Byte offsets of the instructions put in, in the new code.
+    pub inserted: Vec<u32>,
+    /// Why the kernel stayed where it was.
+    pub left_alone: Option<String>,
+}
+
+/// What came out for a file.
+pub struct Outcome {
+    /// The new file.
+    pub bytes: Vec<u8>,
+    /// Every kernel, in file order.
+    pub kernels: Vec<KernelMove>,
+    /// What a user should know.
+    pub warnings: Vec<String>,
+}
+
+/// What to do with one section of code.
+type Plan<'a> = dyn Fn(usize, &'static Isa, &Source<'_>) -> Option<Movement> + Sync + 'a;
+
+/// Puts NOPs in before about one instruction in `every`, chosen by the seed. A NOP goes where it cuts off no operand-cache flag.
+pub fn put_nops(opened: &Opened<'_>, images: &Images<'_>, seed: u64, every: u64) -> Result<Outcome, Error> {
+    move_all(opened, images, &|_, isa, source| {
+        let nop = ir::nop(isa)?;
+        let mut state = source.name.bytes().fold(seed ^ 0x9e37_79b9_7f4a_7c15, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+        });
+        let mut chosen = |_: &u32| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % every.max(1) == 0
+        };
+        let places = ir::free_places(isa, source).into_iter().filter(&mut chosen);
+        let insert: Vec<(u32, Word)> = places.map(|p| (p, nop)).collect();
+        Some(Movement {
+            insert,
+            delete: Vec::new(),
+        })
+    })
+}
+
+/// Takes instructions out, by image, kernel and byte offset.
+pub fn take_out(
+    opened: &Opened<'_>,
+    images: &Images<'_>,
+    places: &BTreeMap<(usize, String), Vec<u32>>,
+) -> Result<Outcome, Error> {
+    move_all(opened, images, &|image, _, source| {
+        let offsets = places.get(&(image, source.name.clone()))?;
+        let delete = offsets.iter().map(|o| o / 16).collect();
+        Some(Movement {
+            insert: Vec::new(),
+            delete,
+        })
+    })
+}
+
+fn move_all(opened: &Opened<'_>, images: &Images<'_>, plan: &Plan<'_>) -> Result<Outcome, Error> {
+    let mut done = Outcome {
+        bytes: Vec::new(),
+        kernels: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let mut replaced = Vec::new();
+    for open in &images.list {
+        let image = &open.image;
+        let isa = Isa::for_target(image.target()).map_err(|cause| Error::Isa {
+            image: open.path.to_owned(),
+            cause,
+        })?;
+        let parts: Vec<(KernelMove, Option<CodeMove>)> = image
+            .codes()
+            .par_iter()
+            .map(|code| one_section(open.index, isa, image, code, plan))
+            .collect();
+        let (mut kernels, moves): (Vec<KernelMove>, Vec<Option<CodeMove>>) = parts.into_iter().unzip();
+        let moves: Vec<CodeMove> = moves.into_iter().flatten().collect();
+        match cubin::movement::move_code(image, &moves) {
+            Ok(bytes) => replaced.push((open.index, bytes)),
+            Err(why) => {
+                for kernel in kernels.iter_mut().filter(|k| k.left_alone.is_none()) {
+                    kernel.left_alone = Some(why.to_string());
+                    kernel.inserted.clear();
+                }
+            }
+        }
+        if image.abi().mercury && !moves.is_empty() {
+            done.warnings.push(format!(
+                "{}the kernels are there in Mercury form too, which stays as it was: a driver may build its code from that",
+                if open.path.is_empty() { String::new() } else { format!("{}: ", open.path) }
+            ));
+        }
+        done.kernels.append(&mut kernels);
+    }
+    done.bytes = opened.rebuild(&replaced)?;
+    Ok(done)
+}
+
+fn one_section(
+    index: usize,
+    isa: &'static Isa,
+    image: &Image<'_>,
+    code: &Code<'_>,
+    plan: &Plan<'_>,
+) -> (KernelMove, Option<CodeMove>) {
+    let mut report = KernelMove {
+        image: index,
+        target: image.target().to_string(),
+        name: code.name.to_owned(),
+        inserted: Vec::new(),
+        left_alone: None,
+    };
+    let source = Source::from_code(image.target(), code);
+    let Some(movement) = plan(index, isa, &source) else {
+        return (report, None);
+    };
+    let moved = ir::move_code(isa, &source, &movement).and_then(|m| Ok((tables(isa, image, code, &source)?, m)));
+    match moved {
+        Ok((
+            tables,
+            Moved {
+                code: bytes,
+                instruction,
+                label,
+                inserted,
+            },
+        )) => {
+            report.inserted = inserted;
+            let section = code.section;
+            let moved = CodeMove {
+                section,
+                code: bytes,
+                instruction,
+                label,
+                tables,
+            };
+            (report, Some(moved))
+        }
+        Err(why) => {
+            report.left_alone = Some(why);
+            (report, None)
+        }
+    }
+}
+
+/// Tables of code offsets in the kernel's own constant banks: those of indirect branches, whose contents the file tells, and pointers to
+/// functions of the section where it makes indirect calls. What a relocation fills in is none of them.
+fn tables(
+    isa: &'static Isa,
+    image: &Image<'_>,
+    code: &Code<'_>,
+    source: &Source<'_>,
+) -> Result<Vec<TableEntry>, String> {
+    let mut entries = Vec::new();
+    let banks: Vec<_> = code.constants.iter().filter(|b| b.bank != 0).collect();
+    let mut relocated = std::collections::HashSet::new();
+    for bank in &banks {
+        let list = image.relocations(bank.section).map_err(|e| e.to_string())?;
+        relocated.extend(list.iter().map(|r| (bank.section, r.offset as usize)));
+    }
+    for branch in &code.indirect_branches {
+        let base = ir::indirect_base(isa, source, branch.offset.into()).ok_or_else(|| {
+            format!(
+                "the indirect branch at {:#x} is none that the tables know",
+                branch.offset
+            )
+        })?;
+        let wanted: Vec<u8> = branch
+            .targets
+            .iter()
+            .flat_map(|t| t.wrapping_sub(base).to_le_bytes())
+            .collect();
+        let mut found = false;
+        for bank in &banks {
+            let starts = (0..bank.bytes.len())
+                .step_by(4)
+                .filter(|&at| bank.bytes[at..].starts_with(&wanted));
+            for at in starts.filter(|_| !wanted.is_empty()) {
+                found = true;
+                let own = (at..at + wanted.len())
+                    .step_by(4)
+                    .filter(|o| !relocated.contains(&(bank.section, *o)));
+                entries.extend(own.map(|offset| TableEntry {
+                    section: bank.section,
+                    offset,
+                    size: 4,
+                    base,
+                }));
+            }
+        }
+        if !found {
+            return Err(format!(
+                "the table of the indirect branch at {:#x} is not found",
+                branch.offset
+            ));
+        }
+    }
+    let calls_pointers = Word::all(code.bytes).any(|w| {
+        let inst = isa.decode(w);
+        let register =
+            |a: isa::Access| a.dir.reads() && !a.is_zero && matches!(a.file, isa::RegFile::R | isa::RegFile::UR);
+        isa.semantics(inst).terminator == Terminator::Call && isa.accesses(inst).any(register)
+    });
+    if calls_pointers {
+        for bank in &banks {
+            for offset in (0..bank.bytes.len() / 8).map(|n| 8 * n) {
+                let mut word = [0; 8];
+                word.copy_from_slice(&bank.bytes[offset..offset + 8]);
+                let value = u64::from_le_bytes(word);
+                let names_function = value != 0 && code.functions.iter().any(|f| f.offset == value);
+                if names_function && !relocated.contains(&(bank.section, offset)) {
+                    entries.push(TableEntry {
+                        section: bank.section,
+                        offset,
+                        size: 8,
+                        base: 0,
+                    });
+                }
+            }
+        }
+    }
+    entries.sort_by_key(|e| (e.section, e.offset));
+    entries.dedup_by_key(|e| (e.section, e.offset));
+    Ok(entries)
+}

@@ -1,0 +1,309 @@
+//! Code that moves: instructions put in and taken out, and everything in the words that holds a code offset follows.
+//!
+//! Offsets are in code labels (branches, `BSSY`, `RET`, ...), and in the immediates that make return addresses. What a word holds that
+//! cannot be followed for certain is refused.
+//!
+//! The rule for an instruction that is put in where a label is: whoever went to the label executes it. What names the instruction
+//! itself (attributes, relocations) goes on naming that one.
+
+use isa::{FieldKind, Inst, Isa, Word};
+
+use crate::cfg::{Cfg, Decoded, Role, roles};
+use crate::layout::Layouts;
+use crate::returns::Addresses;
+use crate::source::Source;
+
+/// What to put in and take out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Movement {
+    /// (position of the instruction that it goes before, the word), by position.
+    pub insert: Vec<(u32, Word)>,
+    /// Positions of the instructions to take out, ascending.
+    pub delete: Vec<u32>,
+}
+
+/// Code that moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The new code, padded as the old one was.
+    pub code: Vec<u8>,
+    /// By position before, and one more for the end: the byte offset of the instruction now; of the next one if it was taken out.
+    pub instruction: Vec<u32>,
+    /// By position before, and one more for the end: where a label at that instruction is now.
+    pub label: Vec<u32>,
+    /// Instructions put in, by byte offset now.
+    pub inserted: Vec<u32>,
+}
+
+impl Moved {
+    /// In place of an offset inside the padding.
+    pub const LOST: u32 = u32::MAX;
+}
+
+/// Instructions in a group that padding fills up: 128 bytes.
+const GROUP: usize = 8;
+
+/// Moves the code of one section. An error says what cannot be followed.
+pub fn move_code(isa: &'static Isa, source: &Source<'_>, movement: &Movement) -> Result<Moved, String> {
+    let words: Vec<Word> = Word::all(source.code).collect();
+    let mut layouts = Layouts::new(isa, source.target);
+    let layout: Vec<u32> = words.iter().map(|w| layouts.get(*w)).collect();
+    let code = Decoded {
+        isa,
+        words: &words,
+        layout: &layout,
+        layouts: &layouts.list,
+    };
+    let cfg = Cfg::new(source, &code);
+    let place = Places::new(&code, cfg.code_end(), movement)?;
+    let addresses = return_addresses(source, &code, &cfg)?;
+    let mut out: Vec<Word> = Vec::with_capacity(place.total);
+    let mut inserts = movement.insert.iter().peekable();
+    for (i, &word) in words.iter().enumerate() {
+        while let Some((_, word)) = inserts.next_if(|(at, _)| *at as usize == i) {
+            out.push(*word);
+        }
+        if movement.delete.binary_search(&(i as u32)).is_ok() || i >= cfg.code_end() + place.lead {
+            continue;
+        }
+        let made = addresses.binary_search_by_key(&(i as u32), |(at, _)| *at);
+        let word = match made.ok().map(|n| addresses[n].1) {
+            Some(address) => word.with_bits(63, 32, u64::from(place.label[address as usize / 16])),
+            None => relabelled(source, &code, i, out.len() as u64 * 16, &place.label)?,
+        };
+        out.push(word);
+    }
+    out.resize(place.total, padding(&code, cfg.code_end())?);
+    Ok(Moved {
+        code: out.iter().flat_map(|w| w.to_le_bytes()).collect(),
+        instruction: place.instruction,
+        label: place.label,
+        inserted: place.inserted,
+    })
+}
+
+/// Where everything goes.
+struct Places {
+    instruction: Vec<u32>,
+    label: Vec<u32>,
+    inserted: Vec<u32>,
+    /// Words of the padding that are no NOPs.
+    lead: usize,
+    /// Words of the new code.
+    total: usize,
+}
+
+impl Places {
+    fn new(code: &Decoded<'_>, code_end: usize, movement: &Movement) -> Result<Places, String> {
+        let n = code.words.len();
+        let sorted = movement.insert.is_sorted_by_key(|(at, _)| *at) && movement.delete.is_sorted_by(|a, b| a < b);
+        let last = movement
+            .insert
+            .last()
+            .map(|(at, _)| *at)
+            .max(movement.delete.last().copied());
+        if !sorted || last.is_some_and(|at| at as usize >= code_end) {
+            return Err("positions must ascend and lie before the padding".into());
+        }
+        let is_nop = |i: usize| code.layout_of(i).is_some_and(|l| l.nop);
+        let lead = (code_end..n)
+            .rev()
+            .find(|i| !is_nop(*i))
+            .map_or(0, |i| i + 1 - code_end);
+        let (mut instruction, mut label, mut inserted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut at = 0u32;
+        let mut inserts = movement.insert.iter().peekable();
+        for i in 0..code_end + lead {
+            label.push(at);
+            while inserts.next_if(|(before, _)| *before as usize == i).is_some() {
+                inserted.push(at);
+                at += 16;
+            }
+            instruction.push(at);
+            at += if movement.delete.binary_search(&(i as u32)).is_ok() {
+                0
+            } else {
+                16
+            };
+        }
+        let used = at as usize / 16;
+        // As many whole groups of padding as there were.
+        let total = match n % GROUP {
+            0 => used.next_multiple_of(GROUP) + (n - (code_end + lead).next_multiple_of(GROUP)),
+            _ => used + (n - code_end - lead),
+        };
+        // Within the padding only its beginning and its end have a place.
+        for i in code_end + lead..n {
+            let place = if i == code_end + lead { at } else { Moved::LOST };
+            instruction.push(place);
+            label.push(place);
+        }
+        instruction.push(total as u32 * 16);
+        label.push(total as u32 * 16);
+        Ok(Places {
+            instruction,
+            label,
+            inserted,
+            lead,
+            total,
+        })
+    }
+}
+
+/// The NOP that pads: the one that is there, else the form's filler.
+fn padding(code: &Decoded<'_>, code_end: usize) -> Result<Word, String> {
+    let last = code.words.len().saturating_sub(1);
+    if code.words.len() > code_end && code.layout_of(last).is_some_and(|l| l.nop) {
+        return Ok(code.words[last]);
+    }
+    nop(code.isa).ok_or_else(|| "the target's tables have no NOP".to_owned())
+}
+
+/// A NOP of the target.
+pub fn nop(isa: &Isa) -> Option<Word> {
+    let form = isa.forms().find(|f| f.mnemonic() == "NOP" && f.guard().is_some())?;
+    Some(form.filler())
+}
+
+/// The word with its code label where the target is now.
+fn relabelled(source: &Source<'_>, code: &Decoded<'_>, i: usize, pc: u64, label: &[u32]) -> Result<Word, String> {
+    let (word, old) = (code.words[i], i as u64 * 16);
+    let Some(layout) = code.layout_of(i) else {
+        return Err(format!(
+            "the word at {old:#x} is in no table, so whether it holds a code offset is not known"
+        ));
+    };
+    let inst = Inst {
+        word,
+        form: layout.form,
+    };
+    let Some(field) = displacement(code.isa, inst).filter(|_| !source.relocated.contains(&old)) else {
+        return Ok(word);
+    };
+    let form = code.isa.form(layout.form);
+    let distance = form.and_then(|f| f.fields().get(field)).map_or(0, |f| f.get(word));
+    let target = (old + 16).wrapping_add_signed(distance);
+    if target % 16 != 0 || target as usize / 16 >= label.len() {
+        return Err(format!(
+            "the label of the instruction at {old:#x} lies outside of the code"
+        ));
+    }
+    let relative = i64::from(label[target as usize / 16]) - pc as i64 - 16;
+    let moved = code
+        .isa
+        .set_field(inst, field, relative)
+        .map_err(|e| format!("at {old:#x}: {e}"))?;
+    Ok(moved.word)
+}
+
+/// The code offset that the table of the indirect branch at `pc` is counted from.
+pub fn indirect_base(isa: &Isa, source: &Source<'_>, pc: u64) -> Option<u32> {
+    let word = Word::all(source.code).nth(usize::try_from(pc / 16).ok()?)?;
+    let inst = isa.decode(word);
+    let field = displacement(isa, inst)?;
+    let distance = isa.form(inst.form)?.fields().get(field)?.get(word);
+    u32::try_from((pc + 16).checked_add_signed(distance)?).ok()
+}
+
+/// The field that holds a distance from the next instruction: a code label, or what an indirect branch adds to its register.
+fn displacement(isa: &Isa, inst: Inst) -> Option<usize> {
+    let form = isa.form(inst.form)?;
+    let label = |f: &isa::Field| f.kind == FieldKind::Rel;
+    let added = |f: &isa::Field| matches!(form.mnemonic(), "BRX" | "BRXU") && f.kind == FieldKind::Int;
+    let fields = form.fields().iter().enumerate();
+    let mut found = fields.filter(|(n, f)| (label(f) || added(f)) && isa.is_active(inst, *n));
+    found.next().map(|(n, _)| n)
+}
+
+/// Instructions whose immediate is a code offset, with the offset: what calls leave for their callee to come back to.
+fn return_addresses(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg) -> Result<Vec<(u32, u32)>, String> {
+    let local =
+        |offset: u64| (offset % 16 == 0 && offset / 16 < code.words.len() as u64).then_some((offset / 16) as u32);
+    let roles = roles(source, code, &local);
+    let addresses = Addresses::new(code);
+    let mut made = Vec::new();
+    for (i, role) in &roles {
+        let pc = u64::from(*i) * 16;
+        match role {
+            Role::Call { .. } if code.layout_of(*i as usize).is_some_and(|l| l.no_increment) => {
+                let makers = addresses.reaching(code, &roles, *i);
+                let behind = (*i + 1) * 16;
+                if !makers.is_empty() {
+                    made.extend(makers.into_iter().map(|m| (m, behind)));
+                } else if let Some(found) = beside_lepc(source, code, cfg, &addresses, *i) {
+                    made.extend(found);
+                } else if !relocated_before(source, cfg, *i) {
+                    return Err(format!(
+                        "where the call at {pc:#x} has its return address from is not known"
+                    ));
+                }
+            }
+            Role::Indirect { targets: None, .. } => {
+                return Err(format!("the indirect branch at {pc:#x} has no table"));
+            }
+            _ => {}
+        }
+    }
+    made.sort_unstable();
+    made.dedup();
+    Ok(made)
+}
+
+/// `LEPC R2; MOV R11, (behind the call); MOV R20, (the LEPC); R20 = R2 + R11 - R20; CALL`: the return address as a distance from where
+/// the program counter was read.
+fn beside_lepc(
+    source: &Source<'_>,
+    code: &Decoded<'_>,
+    cfg: &Cfg,
+    addresses: &Addresses,
+    call: u32,
+) -> Option<Vec<(u32, u32)>> {
+    let start = block_start(cfg, call);
+    let is_lepc = |i: &u32| {
+        let layout = code.layout_of(*i as usize);
+        layout.is_some_and(|l| code.isa.form(l.form).is_some_and(|f| f.mnemonic() == "LEPC"))
+    };
+    let lepc = (start..call).rev().find(is_lepc)?;
+    if code.layout_of(lepc as usize)?.has_label && !source.relocated.contains(&(u64::from(lepc) * 16)) {
+        return Some(Vec::new()); // it reads the address behind the call itself
+    }
+    let behind = addresses.made_between((call + 1) * 16, start, call);
+    let here = addresses.made_between(lepc * 16, start, call);
+    match (&behind[..], &here[..]) {
+        (&[a], &[b]) => Some(vec![(a, (call + 1) * 16), (b, lepc * 16)]),
+        _ => None,
+    }
+}
+
+/// A relocation fills the address in: there is one in the call's block before it.
+fn relocated_before(source: &Source<'_>, cfg: &Cfg, call: u32) -> bool {
+    let block = u64::from(block_start(cfg, call)) * 16..u64::from(call) * 16;
+    source.relocated.iter().any(|r| block.contains(r))
+}
+
+fn block_start(cfg: &Cfg, at: u32) -> u32 {
+    let block = cfg.start.partition_point(|&s| s <= at);
+    cfg.start.get(block.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+/// Places where an instruction may go without cutting off an operand-cache flag: positions before the padding.
+pub fn free_places(isa: &'static Isa, source: &Source<'_>) -> Vec<u32> {
+    let words: Vec<Word> = Word::all(source.code).collect();
+    let mut layouts = Layouts::new(isa, source.target);
+    let layout: Vec<u32> = words.iter().map(|w| layouts.get(*w)).collect();
+    let code = Decoded {
+        isa,
+        words: &words,
+        layout: &layout,
+        layouts: &layouts.list,
+    };
+    let end = Cfg::new(source, &code).code_end();
+    let cached = |i: usize| {
+        code.layout_of(i)
+            .is_some_and(|l| words[i].0 & l.reuse_flags(words[i]) != 0)
+    };
+    (0..end)
+        .filter(|&i| i == 0 || !cached(i - 1))
+        .map(|i| i as u32)
+        .collect()
+}
