@@ -9,7 +9,7 @@
 use isa::{FieldKind, Inst, Isa, Word};
 
 use crate::cfg::{Cfg, Decoded, Role, roles};
-use crate::layout::Layouts;
+use crate::layouts::Layouts;
 use crate::returns::Addresses;
 use crate::source::Source;
 
