@@ -11,32 +11,25 @@ mod dialect {
     use std::path::{Path, PathBuf};
     use std::{env, fs};
 
-    /// Stops the build with what to do about it.
+    use tblgen::TableGenParser;
+
     fn stop(message: &str) -> ! {
-        eprintln!(
-            "error: {message}\n\
-             sass2mlir's MLIR build needs LLVM and MLIR 22. On Debian and Ubuntu:\n\
-             \x20   apt-get install llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools libclang-22-dev clang-22 libpolly-22-dev \\\n\
-             \x20       zlib1g-dev libzstd-dev cmake ninja-build\n\
-             or build without MLIR:\n\
-             \x20   cargo build --no-default-features --features internal-ir"
-        );
+        eprintln!("error: {message}");
         std::process::exit(1);
     }
 
+    /// LLVM 22; dialect/llvm/bin/llvm-config has seen to it that it is there.
+    fn prefix() -> PathBuf {
+        println!("cargo:rerun-if-env-changed=SASS_LLVM_DIR");
+        env::var_os("SASS_LLVM_DIR").map_or_else(|| "/usr/lib/llvm-22".into(), PathBuf::from)
+    }
+
     pub fn build() {
-        let prefix = PathBuf::from(env::var_os("MLIR_SYS_220_PREFIX").unwrap_or_else(|| "/usr/lib/llvm-22".into()));
-        println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
+        let prefix = prefix();
         let config = prefix.join("lib/cmake/mlir");
-        if !config.join("MLIRConfig.cmake").is_file() {
-            stop(&format!(
-                "there is no MLIR in {} (variable MLIR_SYS_220_PREFIX)",
-                prefix.display()
-            ));
-        }
         let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
         let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_else(|| stop("cargo has set no OUT_DIR")));
-        // One folder for all profiles: the C++ is always optimised, and `make mlir` goes on in it for sass-opt and the plugin.
+        // One folder for all profiles: the C++ is always optimised, and tests/scripts/tools.sh goes on in it for sass-opt and the plugin.
         let place = out.ancestors().nth(4).unwrap_or(&out).join("dialect");
         let tool = |variable: &str, default: PathBuf| env::var_os(variable).map_or(default, PathBuf::from);
         let built = cmake::Config::new(root.join("dialect"))
@@ -55,6 +48,31 @@ mod dialect {
         }
         println!("cargo:rerun-if-changed={}", root.join("src/engine/include").display());
         link_shared(&prefix, &out);
+        list_passes(&prefix, &root.join("dialect/include"), &out);
+    }
+
+    /// Writes the portable passes of Passes.td with their options, for the check that the engine has the same.
+    fn list_passes(prefix: &Path, include: &Path, out: &Path) {
+        let keeper = TableGenParser::new()
+            .add_source_file(&include.join("Sass/Passes.td").display().to_string())
+            .add_include_directory(&include.display().to_string())
+            .add_include_directory(&prefix.join("include").display().to_string())
+            .parse()
+            .unwrap_or_else(|e| stop(&format!("Passes.td: {e}")));
+        let mut text = String::from("&[\n");
+        for pass in keeper.all_derived_definitions("Sass_PortablePass") {
+            let argument = pass
+                .str_value("argument")
+                .unwrap_or_else(|e| stop(&format!("Passes.td: {e}")));
+            let options = pass
+                .list_of_defs_value("options")
+                .unwrap_or_else(|e| stop(&format!("Passes.td: {e}")));
+            let options: Vec<&str> = options.iter().filter_map(|o| o.str_value("argument").ok()).collect();
+            text += &format!("    ({argument:?}, &{options:?}),\n");
+        }
+        text += "]\n";
+        let file = out.join("passes_td.rs");
+        fs::write(&file, text).unwrap_or_else(|e| stop(&format!("{}: {e}", file.display())));
     }
 
     /// Debian's libMLIR.so lacks the C API, and there is no libMLIR-C.so: a linker script of that name stands for the static archives.

@@ -40,7 +40,7 @@ fi
 export RUSTC=$dir/unpacked/usr/bin/rustc
 export LD_LIBRARY_PATH=$dir/unpacked/usr/lib/x86_64-linux-gnu:$dir/unpacked/usr/lib
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-cargo build --release --target aarch64-unknown-linux-gnu --target-dir "$dir/target"
+cargo build --release --no-default-features --features internal-ir --target aarch64-unknown-linux-gnu --target-dir "$dir/target"
 program=$dir/target/aarch64-unknown-linux-gnu/release/sass2mlir
 file "$program" 2>/dev/null || true
 qemu-aarch64 -L /usr/aarch64-linux-gnu "$program" roundtrip "$cubin" --arch sm_87 | tail -n 3

@@ -3,8 +3,15 @@
 set -uo pipefail
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-{ cargo test --workspace --no-fail-fast "$@" 2>&1; echo "status $?"; } | tee "$log" | grep -vE '^(status|running 0 tests)|^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered'
-status=$(sed -n 's/^status //p' "$log")
+read -r -a features < <(tests/scripts/features.sh) || true
+{
+  cargo test --workspace --no-fail-fast "${features[@]}" "$@" 2>&1
+  echo "status $?"
+  tests/scripts/lit.sh debug 2>&1
+  echo "status $?"
+} | tee "$log" | grep -vE '^(status|running 0 tests)|^test result: ok\. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered'
+status=$(sed -n 's/^status //p' "$log" | sort -n | tail -n 1)
 awk '/^test result:/ { for (i = 1; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1); if ($i ~ /^ignored/) s += $(i-1) } }
+     /^  (Passed|Failed|Unsupported) *:/ { if ($1 ~ /Passed/) p += $2 + ($2 == ":" ? $3 : 0); if ($1 ~ /Failed/) f += $2 + ($2 == ":" ? $3 : 0); if ($1 ~ /Uns/) s += $2 + ($2 == ":" ? $3 : 0) }
      END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit p == 0 }' "$log" || status=1
 exit "${status:-1}"

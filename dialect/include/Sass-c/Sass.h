@@ -3,6 +3,7 @@
 #define SASS_C_SASS_H
 
 #include "mlir-c/IR.h"
+#include "mlir-c/Pass.h"
 #include "sass_engine.h"
 
 #ifdef __cplusplus
@@ -13,45 +14,6 @@ MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Sass, sass);
 
 /* Adds the passes of Passes.td to MLIR's registry. */
 MLIR_CAPI_EXPORTED void sassRegisterPasses(void);
-
-/* What an operation of a kernel is. */
-enum {
-  SASS_OP_INST = 0,     /* an instruction */
-  SASS_OP_OPAQUE = 1,   /* a word that no table knows */
-  SASS_OP_CONSTANT = 2, /* RZ, URZ, PT or UPT, by the file of its pin */
-  SASS_OP_LIVE_IN = 3,  /* a register at entry */
-  SASS_OP_LABEL = 4,
-  SASS_OP_ENTRY = 5, /* pseudo terminators */
-  SASS_OP_FALL = 6,
-  SASS_OP_END = 7
-};
-
-#define SASS_NONE 0xffffffffu
-
-/* A control-flow edge: the block it leads to, and where in `edgeArgs` the values for its arguments start. */
-typedef struct SassEdge {
-  uint32_t to, args;
-} SassEdge;
-
-/* A kernel as arrays. Operations are in text order, those of a block side by side; values are the results of all operations in
- * order, then all block arguments in order. Arrays named `...Start` have one entry more than what they index. */
-typedef struct SassKernel {
-  SassStr name, sm;
-  const SassWord *tail;
-  uint32_t tailCount;
-  uint32_t opCount, blockCount, layoutCount;
-  const uint8_t *kinds;   /* by operation */
-  const SassWord *words;  /* by operation */
-  const uint32_t *layout; /* by operation: index into `layouts`, SASS_NONE where there is no instruction */
-  const uint32_t *labels; /* by operation: label id, SASS_LABEL_NONE or SASS_LABEL_SUCCESSOR */
-  const uint32_t *operandStart, *operands;
-  const uint32_t *resultStart;
-  const SassPin *pins; /* by value */
-  const uint32_t *blockStart, *argStart, *edgeStart;
-  const SassEdge *edges;
-  const uint32_t *edgeArgs;
-  const SassLayout *const *layouts;
-} SassKernel;
 
 /* Appends a sass.func to a module's body. Locations are file:offset with the kernel's name as file, unless `noLocations`.
  * The result is null on failure, with a diagnostic. */
@@ -66,6 +28,18 @@ MLIR_CAPI_EXPORTED void sassPrint(MlirModule module, SassSink sink, void *user);
 
 /* Calls `each` with every sass.func in a module. */
 MLIR_CAPI_EXPORTED void sassForEachFunc(MlirModule module, void (*each)(void *user, MlirOperation func), void *user);
+
+/* Takes what portable passes find in functions, instead of remarks, from any thread. `run` belongs to the listener. Null: nobody. */
+typedef void (*SassPassListener)(void *user, MlirStringRef func, SassPassRun *run);
+MLIR_CAPI_EXPORTED void sassOnPassRun(MlirContext context, SassPassListener listener, void *user);
+
+/* What people want to see of a pipeline. */
+typedef struct SassPipelineOptions {
+  bool timing;              /* a table of times on the standard error output */
+  bool printAfterAll;       /* the text after every pass that changed it, there too; the context has to be without threads */
+  MlirStringRef reproducer; /* file for the module and the pipeline when a pass fails or crashes; empty: none */
+} SassPipelineOptions;
+MLIR_CAPI_EXPORTED void sassSetPipelineOptions(MlirPassManager manager, const SassPipelineOptions *options);
 
 /* Loads a dialect or pass plugin made for this LLVM. False with a message otherwise. */
 MLIR_CAPI_EXPORTED bool sassLoadPassPlugin(MlirStringRef path, SassSink error, void *user);

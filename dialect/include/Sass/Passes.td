@@ -5,6 +5,26 @@
 
 include "mlir/Pass/PassBase.td"
 
+//===-- Passes of the engine, which run without MLIR too (lib/Transforms/Portable.cpp) ----------------------===//
+
+class Sass_PortablePass<string name, list<Option> own = []> : Pass<"sass-" # name, "::sass::FuncOp"> {
+  let options = own # [
+    Option<"entry", "entry", "int", "-1", "only functions whose attribute sass.entries has this number">,
+    Option<"report", "report", "bool", "false", "count the places, change nothing">];
+}
+
+def SassFfmaDeftz : Sass_PortablePass<"ffma-deftz"> {
+  let summary = "drop .FTZ from FFMA: denormal operands and results are kept";
+}
+
+def SassRetargetParam : Sass_PortablePass<"retarget-param", [
+    Option<"from", "from", "int64_t", "-1", "byte offset in c[0x0] whose reads move">,
+    Option<"to", "to", "int64_t", "-1", "byte offset in c[0x0] to read instead">]> {
+  let summary = "move reads of a kernel parameter (constant bank 0) to another offset";
+}
+
+//===-- Passes that say something and change nothing --------------------------------------------------------===//
+
 def SassPrintLiveness : Pass<"sass-print-liveness", "::sass::FuncOp"> {
   let summary = "say for every block how many registers of each file are live at its start, and the peak inside it";
   let statistics = [Statistic<"peakRegs", "peak-regs", "largest number of R registers live at once">];

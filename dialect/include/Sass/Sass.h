@@ -12,6 +12,10 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 
+namespace sass {
+class FuncOp;
+} // namespace sass
+
 #include "Sass/SassDialect.h.inc"
 
 #define GET_TYPEDEF_CLASSES
@@ -29,6 +33,15 @@ constexpr llvm::StringLiteral kPinAttr = "sass.pin";
 constexpr llvm::StringLiteral kPinsAttr = "pins";
 /// Attribute of a function: the words behind the code, as runs ("0x..." or "0x... x7").
 constexpr llvm::StringLiteral kTailAttr = "tail";
+
+/// Attribute of a function while `sass2mlir apply` runs passes over it: the entries of its configuration that name it.
+constexpr llvm::StringLiteral kEntriesAttr = "sass.entries";
+/// Attribute of a function: where its parameters begin and end in constant bank 0, in bytes.
+constexpr llvm::StringLiteral kParamsAttr = "sass.params";
+
+/// Makes an instruction of that word, which reads `operands`: what the word names, in its order. Null with a diagnostic when they do
+/// not fit, or when it would end a block.
+mlir::Operation *buildInst(mlir::OpBuilder &builder, mlir::Location loc, const InstData &data, mlir::ValueRange operands);
 
 /// The registers of all block arguments, by block. What an edit made the attribute forget follows from what flows into the block.
 llvm::SmallVector<Pins> getArgumentPins(FuncOp func);

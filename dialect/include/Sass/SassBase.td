@@ -27,7 +27,13 @@ def Sass_Dialect : Dialect {
     ::llvm::unique_function<void(::mlir::Operation *, ::mlir::OpAsmPrinter &)>
     getOperationPrinter(::mlir::Operation *op) const override;
 
+    /// Takes what portable passes find, instead of remarks. The listener owns what it gets; it is called from any thread.
+    using PassListener = std::function<void(FuncOp func, SassPassRun *run)>;
+    void setPassListener(PassListener listener) { passListener = std::move(listener); }
+    const PassListener &getPassListener() const { return passListener; }
+
   private:
+    PassListener passListener;
     void registerInstructions();
   }];
 }

@@ -276,6 +276,28 @@ LogicalResult sass::detail::verifyInst(Operation *op) {
   return success();
 }
 
+//===-- Making instructions -------------------------------------------------------------------------------===//
+
+Operation *sass::buildInst(OpBuilder &builder, Location loc, const InstData &data, ValueRange operands) {
+  auto name = RegisteredOperationName::lookup(("sass." + getClassName(data.layout, false)).str(), builder.getContext());
+  if (!name || data.isOpaque())
+    return emitError(loc) << "the dialect has no op for this word", nullptr;
+  if (name->hasTrait<OpTrait::IsTerminator>() || data.layout->isCall)
+    return emitError(loc) << *name << " controls flow and cannot be put in", nullptr;
+  Pins reads = getOperandPins(data);
+  bool fits = reads.size() == operands.size();
+  for (size_t i = 0; fits && i < reads.size(); ++i)
+    fits = operands[i].getType() == getRegisterType(builder.getContext(), getPinFile(reads[i]));
+  if (!fits)
+    return emitError(loc) << *name << " does not read these values: its word names " << reads.size() << " registers", nullptr;
+  OperationState state(loc, *name);
+  state.addOperands(operands);
+  for (SassPin pin : getResultPins(data))
+    state.addTypes(getRegisterType(builder.getContext(), getPinFile(pin)));
+  name->getInterface<SassInst>()->initState(state, data);
+  return builder.create(state);
+}
+
 //===-- The authoring view ------------------------------------------------------------------------------===//
 
 StringRef InstView::getFormName() const { return data.isOpaque() ? StringRef() : ref(data.layout->formName); }

@@ -7,6 +7,8 @@ use isa::{Control, Target};
 
 use crate::kernel_args::Dim;
 
+use crate::representation::{Ir, Pipeline};
+
 /// Exit codes, in `--help` of the program.
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -23,6 +25,10 @@ pub struct Cli {
     /// Threads to use; default: one per core
     #[arg(long, global = true, value_name = "N")]
     pub threads: Option<usize>,
+
+    /// What holds kernels between lifting and lowering; texts and bytes are the same. Default: mlir where it is built in
+    #[arg(long, global = true, value_enum, value_name = "IR")]
+    pub ir: Option<Ir>,
 
     /// What to do
     #[command(subcommand)]
@@ -474,6 +480,10 @@ pub struct Apply {
     /// Exit with code 1 when a kernel that was to be rewritten is left alone
     #[arg(long)]
     pub strict: bool,
+
+    /// What to see of MLIR's passes
+    #[command(flatten)]
+    pub pipeline: Pipeline,
 
     /// Report as JSON
     #[arg(long)]

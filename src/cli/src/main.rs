@@ -9,6 +9,7 @@ mod listing;
 mod npy;
 mod output;
 mod relocated;
+mod representation;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let result = run(&cli.command, &mut out).and_then(|finding| {
+    let result = run(&cli, &mut out).and_then(|finding| {
         out.flush()?;
         Ok(finding)
     });
@@ -53,19 +54,20 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command, out: &mut dyn Write) -> Result<Finding> {
-    match command {
-        Command::Roundtrip(a) => commands::roundtrip::run(a, out),
+fn run(cli: &Cli, out: &mut dyn Write) -> Result<Finding> {
+    let representation = || representation::choose(cli.ir);
+    match &cli.command {
+        Command::Roundtrip(a) => commands::roundtrip::run(&*representation()?, a, out),
         Command::Asm(a) => commands::asm::run(a, out),
         Command::Nops(a) => commands::nops::run(a, out),
         Command::Regalloc(a) => commands::regalloc::run(a, out),
         Command::Disasm(a) => commands::disasm::run(a, out),
-        Command::Lift(a) => commands::lift::run(a, out),
-        Command::Lower(a) => commands::lower::run(a, out),
+        Command::Lift(a) => commands::lift::run(&*representation()?, a, out),
+        Command::Lower(a) => commands::lower::run(&*representation()?, a, out),
         Command::Info(a) => commands::info::run(a, out),
         Command::Run(a) => commands::run::run(a, out),
         Command::Verify(a) => commands::verify::run(a, out),
-        Command::Apply(a) => commands::apply::run(a, out),
+        Command::Apply(a) => commands::apply::run(&*representation::choose_with(cli.ir, &a.pipeline)?, a, out),
         Command::Passes { json } => commands::passes::run(*json, out),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "sass2mlir", &mut &mut *out);

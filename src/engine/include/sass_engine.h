@@ -105,6 +105,74 @@ typedef struct SassLayout {
   SassStr types;      /* of the operands in the text: "!sass.reg, !sass.imm" */
 } SassLayout;
 
+/* What an operation of a kernel is. */
+enum {
+  SASS_OP_INST = 0,     /* an instruction */
+  SASS_OP_OPAQUE = 1,   /* a word that no table knows */
+  SASS_OP_CONSTANT = 2, /* RZ, URZ, PT or UPT, by the file of its pin */
+  SASS_OP_LIVE_IN = 3,  /* a register at entry */
+  SASS_OP_LABEL = 4,
+  SASS_OP_ENTRY = 5, /* pseudo terminators */
+  SASS_OP_FALL = 6,
+  SASS_OP_END = 7
+};
+
+#define SASS_NONE 0xffffffffu
+
+/* A control-flow edge: the block it leads to, and where in `edgeArgs` the values for its arguments start. */
+typedef struct SassEdge {
+  uint32_t to, args;
+} SassEdge;
+
+/* A kernel as arrays. Operations are in text order, those of a block side by side; values are the results of all operations in
+ * order, then all block arguments in order. Arrays named `...Start` have one entry more than what they index. */
+typedef struct SassKernel {
+  SassStr name, sm;
+  const SassWord *tail;
+  uint32_t tailCount;
+  uint32_t opCount, blockCount, layoutCount;
+  const uint8_t *kinds;   /* by operation */
+  const SassWord *words;  /* by operation */
+  const uint32_t *layout; /* by operation: index into `layouts`, SASS_NONE where there is no instruction */
+  const uint32_t *labels; /* by operation: label id, SASS_LABEL_NONE or SASS_LABEL_SUCCESSOR */
+  const uint32_t *operandStart, *operands;
+  const uint32_t *resultStart;
+  const SassPin *pins; /* by value */
+  const uint32_t *blockStart, *argStart, *edgeStart;
+  const SassEdge *edges;
+  const uint32_t *edgeArgs;
+  const SassLayout *const *layouts;
+} SassKernel;
+
+/* What a pass may know beside the kernel. */
+typedef struct SassPassContext {
+  uint32_t report;    /* not 0: only look */
+  uint32_t params[2]; /* where the parameters begin and end in constant bank 0 (bytes); both 0 where that is not known */
+} SassPassContext;
+
+/* What a pass found in a kernel. */
+typedef struct SassPassRun SassPassRun;
+
+enum {
+  SASS_EDIT_FIELD = 0,     /* gives `field` of `op` the value `value` */
+  SASS_EDIT_MODIFIERS = 1, /* takes modifiers `drop` from `op` and adds `add`: dotted lists */
+  SASS_EDIT_OPERAND = 2,   /* lets operand `operand` of `op` read the value `newValue` */
+  SASS_EDIT_INSERT = 3,    /* puts `word`, which reads `operands`, before `op` */
+  SASS_EDIT_ERASE = 4      /* takes `op` out */
+};
+
+/* One change that a pass asks for. Operations and values are those of the kernel before any edit. */
+typedef struct SassEdit {
+  uint32_t kind, op;
+  SassStr field;
+  int64_t value;
+  SassStr drop, add;
+  uint32_t operand, newValue;
+  SassWord word;
+  const uint32_t *operands;
+  uint32_t operandCount;
+} SassEdit;
+
 /* A status: 0 is success; otherwise the message went to the sink. */
 typedef int32_t SassStatus;
 
@@ -138,6 +206,16 @@ typedef struct SassEngine {
   SassStatus (*editModifiers)(const SassLayout *layout, SassWord *word, SassStr drop, SassStr add, SassSink error, void *user);
   /* The filler of a form by name. */
   SassStatus (*filler)(uint32_t target, SassStr formName, SassWord *word);
+
+  /* Runs a portable pass, named with its options as MLIR prints it ("sass-retarget-param{from=352 to=360}"), over a kernel, which it
+   * does not change. The result belongs to the caller. */
+  SassStatus (*runPass)(SassStr pass, const SassKernel *kernel, const SassPassContext *context, SassPassRun **run, SassSink error,
+                        void *user);
+  /* The edits, in order. */
+  void (*passEdits)(const SassPassRun *run, void (*each)(void *user, const SassEdit *edit), void *user);
+  /* What there is to say, for people; `op` is SASS_NONE for what concerns the whole kernel, as does the first. */
+  void (*passRemarks)(const SassPassRun *run, void (*each)(void *user, uint32_t op, SassStr text), void *user);
+  void (*freePassRun)(SassPassRun *run);
 } SassEngine;
 
 /* Exported by the Rust side (libsass_engine). */

@@ -15,6 +15,11 @@ impl AllowedBits {
         *self.0.entry(offset).or_default() |= bits;
     }
 
+    /// Allows what `other` allows too.
+    pub fn add(&mut self, other: &AllowedBits) {
+        other.0.iter().for_each(|(&offset, &bits)| self.allow(offset, bits));
+    }
+
     /// The bits of the word at `offset` that may change.
     pub fn at(&self, offset: u64) -> u128 {
         self.0.get(&offset).copied().unwrap_or(0)

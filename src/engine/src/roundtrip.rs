@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::mask::WORD;
 use crate::open::{Images, Opened};
+use crate::representation::{Internal, Representation};
 
 /// The round trip of one kernel.
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +87,17 @@ pub fn roundtrip(
     wanted: &(dyn Fn(&str) -> bool + Sync),
     tick: &(dyn Fn() + Sync),
 ) -> Result<RoundtripReport, Error> {
+    roundtrip_in(&Internal, opened, images, wanted, tick)
+}
+
+/// [`roundtrip`] with the text written and read by `representation`.
+pub fn roundtrip_in(
+    representation: &dyn Representation,
+    opened: &Opened<'_>,
+    images: &Images<'_>,
+    wanted: &(dyn Fn(&str) -> bool + Sync),
+    tick: &(dyn Fn() + Sync),
+) -> Result<RoundtripReport, Error> {
     let mut report = RoundtripReport {
         kernels: Vec::new(),
         file_identical: false,
@@ -104,7 +116,7 @@ pub fn roundtrip(
         let done: Vec<_> = codes
             .par_iter()
             .map(|code| {
-                let one = one_kernel(isa, image, path, code);
+                let one = one_kernel(representation, isa, image, path, code);
                 tick();
                 one
             })
@@ -125,7 +137,13 @@ pub fn roundtrip(
     Ok(report)
 }
 
-fn one_kernel(isa: &'static Isa, image: &Image<'_>, path: &str, code: &Code<'_>) -> (KernelRoundtrip, Option<Vec<u8>>) {
+fn one_kernel(
+    representation: &dyn Representation,
+    isa: &'static Isa,
+    image: &Image<'_>,
+    path: &str,
+    code: &Code<'_>,
+) -> (KernelRoundtrip, Option<Vec<u8>>) {
     let mut report = KernelRoundtrip {
         image: path.to_owned(),
         target: image.target().to_string(),
@@ -136,7 +154,7 @@ fn one_kernel(isa: &'static Isa, image: &Image<'_>, path: &str, code: &Code<'_>)
         opaque: 0,
         error: None,
     };
-    let lowered = catch_unwind(AssertUnwindSafe(|| lift_and_lower(isa, image, code)));
+    let lowered = catch_unwind(AssertUnwindSafe(|| lift_and_lower(representation, isa, image, code)));
     let lowered = lowered.unwrap_or_else(|_| Err("a panic inside; please report it with this file".to_owned()));
     match lowered {
         Ok((new, opaque)) => {
@@ -163,12 +181,21 @@ fn one_kernel(isa: &'static Isa, image: &Image<'_>, path: &str, code: &Code<'_>)
 }
 
 /// The whole way for one kernel: its new code, and how many of its words are in no table.
-fn lift_and_lower(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>) -> Result<(Vec<u8>, usize), String> {
+fn lift_and_lower(
+    representation: &dyn Representation,
+    isa: &'static Isa,
+    image: &Image<'_>,
+    code: &Code<'_>,
+) -> Result<(Vec<u8>, usize), String> {
     let source = ir::Source::from_code(image.target(), code);
     let lifted = ir::lift(isa, &source).map_err(|e| format!("lift: {e}"))?;
-    let text = ir::print_module(std::slice::from_ref(&lifted));
+    let text = representation
+        .print(std::slice::from_ref(&lifted))
+        .map_err(|e| format!("print: {e}"))?;
     drop(lifted);
-    let mut parsed = ir::parse_module(&text).map_err(|e| format!("parse: {e}"))?;
+    let mut parsed = representation
+        .parse(text.as_bytes())
+        .map_err(|e| format!("parse: {e}"))?;
     let [kernel] = parsed.as_mut_slice() else {
         return Err(format!("parse: {} kernels in the text of one", parsed.len()));
     };

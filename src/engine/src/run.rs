@@ -1,18 +1,17 @@
 //! Passes over the kernels of a file: lift, passes in order, edits, lowering, mask-verify, patch in place.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use cubin::code::Code;
 use cubin::{Image, Patch};
 use isa::Isa;
-use passes::{Context, PassResult};
 use rayon::prelude::*;
 
+use crate::Error;
 use crate::config::{Config, Entry, Mode};
-use crate::mask::{AllowedBits, WORD, mask_verify};
+use crate::mask::{WORD, mask_verify};
 use crate::open::{OpenImage, Opened};
-use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report, SkippedSite};
-use crate::{Error, allowed};
+use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
+use crate::representation::{Internal, Job, Ran, Representation};
+use crate::step::guarded;
 
 /// How to run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +53,16 @@ pub struct KernelText {
 /// Runs a configuration over a file. Deterministic: the same bytes and configuration give the same outcome, whatever the
 /// number of threads. What goes wrong for one kernel leaves that kernel as it was, with the reason in the report.
 pub fn apply(bytes: &[u8], config: &Config<'_>, options: &Options) -> Result<Outcome, Error> {
+    apply_in(&Internal, bytes, config, options)
+}
+
+/// [`apply`] with kernels held in `representation` while passes run.
+pub fn apply_in(
+    representation: &dyn Representation,
+    bytes: &[u8],
+    config: &Config<'_>,
+    options: &Options,
+) -> Result<Outcome, Error> {
     let opened = Opened::new(bytes)?;
     let images = opened.images(options.arch)?;
     let mut report = Report {
@@ -63,7 +72,7 @@ pub fn apply(bytes: &[u8], config: &Config<'_>, options: &Options) -> Result<Out
     let (mut replaced, mut texts) = (Vec::new(), Vec::new());
     let alone = images.list.len() == 1;
     for open in &images.list {
-        let done = rewrite_image(open, alone, config, options)?;
+        let done = rewrite_image(representation, open, alone, config, options)?;
         replaced.extend(done.bytes.map(|b| (open.index, b)));
         texts.extend(done.texts);
         report.images.push(done.report);
@@ -82,7 +91,11 @@ struct ImageDone {
     texts: Vec<KernelText>,
 }
 
+/// A kernel of the file with the entries that name it, by position in the configuration.
+type Work<'c, 'e> = (&'c Code<'c>, Vec<(usize, &'e Entry<'e>)>);
+
 fn rewrite_image(
+    representation: &dyn Representation,
     open: &OpenImage<'_>,
     alone: bool,
     config: &Config<'_>,
@@ -97,9 +110,10 @@ fn rewrite_image(
         left_alone: None,
         patch: None,
     };
-    let mut work: Vec<(&Code<'_>, Vec<&Entry<'_>>)> = Vec::new();
+    let mut work: Vec<Work<'_, '_>> = Vec::new();
     for code in image.codes() {
-        let entries: Vec<_> = config.entries.iter().filter(|e| e.names(target, code.name)).collect();
+        let entries = config.entries.iter().enumerate();
+        let entries: Vec<_> = entries.filter(|(_, e)| e.names(target, code.name)).collect();
         match entries.is_empty() {
             true => report.not_named += 1,
             false => work.push((code, entries)),
@@ -131,10 +145,7 @@ fn rewrite_image(
             });
         }
     };
-    let done: Vec<KernelDone> = work
-        .par_iter()
-        .map(|(code, entries)| rewrite_kernel(isa, image, code, entries, options))
-        .collect();
+    let done = rewrite_kernels(representation, isa, image, &work, options);
 
     let mut patch = Patch::new(image);
     let mut patched = PatchReport {
@@ -180,48 +191,84 @@ struct KernelDone {
     text: Option<(String, Option<String>)>,
 }
 
-fn rewrite_kernel(
-    isa: &'static Isa,
-    image: &Image<'_>,
-    code: &Code<'_>,
-    entries: &[&Entry<'_>],
-    options: &Options,
-) -> KernelDone {
-    let mut done = KernelDone {
-        code: None,
-        text: None,
-        report: KernelReport {
-            name: code.name.to_owned(),
-            target: image.target().to_string(),
-            instructions: code.bytes.len() / WORD,
-            passes: Vec::new(),
-            changed: 0,
-            left_alone: None,
-        },
-    };
-    let result = guarded(|| run_passes(isa, image, code, entries, options, &mut done));
-    if let Err(why) = result.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
-        done.code = None;
-        done.report.changed = 0;
-        done.report.left_alone = Some(why);
-        if let Some((_, after)) = &mut done.text {
-            *after = None;
+impl KernelDone {
+    fn new(image: &Image<'_>, code: &Code<'_>) -> KernelDone {
+        KernelDone {
+            code: None,
+            text: None,
+            report: KernelReport {
+                name: code.name.to_owned(),
+                target: image.target().to_string(),
+                instructions: code.bytes.len() / WORD,
+                passes: Vec::new(),
+                changed: 0,
+                left_alone: None,
+            },
         }
     }
-    done
+
+    /// The kernel stays as it was.
+    fn left_alone(mut self, why: String) -> KernelDone {
+        self.code = None;
+        self.report.changed = 0;
+        self.report.left_alone = Some(why);
+        if let Some((_, after)) = &mut self.text {
+            *after = None;
+        }
+        self
+    }
 }
 
-/// Everything for one kernel that can go wrong; an error is the reason why it stays as it was.
-fn run_passes(
+/// All kernels of an image that the configuration names: lift, passes, lower. What goes wrong for one is a reason in its report.
+fn rewrite_kernels(
+    representation: &dyn Representation,
+    isa: &'static Isa,
+    image: &Image<'_>,
+    work: &[Work<'_, '_>],
+    options: &Options,
+) -> Vec<KernelDone> {
+    let lifted: Vec<(KernelDone, Result<Job<'_>, String>)> = work
+        .par_iter()
+        .map(|(code, entries)| {
+            let mut done = KernelDone::new(image, code);
+            let job = guarded(|| lift(isa, image, code, entries, options, &mut done));
+            (done, job.unwrap_or_else(|panic| Err(format!("panic: {panic}"))))
+        })
+        .collect();
+    let (mut jobs, mut waiting, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for ((code, _), (done, job)) in work.iter().zip(lifted) {
+        match job {
+            Ok(job) => {
+                jobs.push(job);
+                waiting.push((all.len(), *code, done));
+                all.push(None);
+            }
+            Err(why) => all.push(Some(done.left_alone(why))),
+        }
+    }
+    let ran = representation.run(jobs);
+    let finished: Vec<(usize, KernelDone)> = waiting
+        .into_par_iter()
+        .zip(ran)
+        .map(|((at, code, done), ran)| (at, finish(code, done, ran)))
+        .collect();
+    for (at, done) in finished {
+        all[at] = Some(done);
+    }
+    all.into_iter().flatten().collect()
+}
+
+/// The kernel and the passes that are to run on it.
+fn lift<'c>(
     isa: &'static Isa,
     image: &Image<'_>,
     code: &Code<'_>,
-    entries: &[&Entry<'_>],
+    entries: &[(usize, &'c Entry<'c>)],
     options: &Options,
     done: &mut KernelDone,
-) -> Result<(), String> {
+) -> Result<Job<'c>, String> {
     let source = ir::Source::from_code(image.target(), code);
-    let mut kernel = ir::lift(isa, &source).map_err(|e| e.to_string())?;
+    let kernel = ir::lift(isa, &source).map_err(|e| e.to_string())?;
     if options.keep_text {
         done.text = Some((ir::print_module(std::slice::from_ref(&kernel)), None));
     }
@@ -230,99 +277,51 @@ fn run_passes(
             "the instruction at {offset:#06x} is in no table, so what it does is not known"
         ));
     }
-    let params = code
-        .param_bank
-        .map(|b| (u32::from(b.offset), u32::from(b.offset) + u32::from(b.size)));
-    let cx = Context { isa, params };
-    let mut allowed = AllowedBits::default();
-    for entry in entries {
-        let mode = if options.report_only { Mode::Report } else { entry.mode };
-        let name = entry.pass.name();
-        let found = guarded(|| entry.pass.run(&cx, &kernel, &entry.options));
-        let found = match found {
-            Ok(Ok(found)) => found,
-            Ok(Err(refusal)) => {
-                done.report.passes.push(pass_report(
-                    name,
-                    mode,
-                    PassResult::default(),
-                    Some(refusal.to_string()),
-                ));
-                continue;
-            }
-            Err(panic) => {
-                let why = format!("pass {name} panicked: {panic}");
-                done.report
-                    .passes
-                    .push(pass_report(name, mode, PassResult::default(), Some(why.clone())));
-                if mode == Mode::Report {
-                    continue;
-                }
-                return Err(why);
-            }
-        };
-        if mode == Mode::Apply && !found.edits.edits.is_empty() {
-            allowed::by_edits(isa, &kernel, &found.edits, &mut allowed).map_err(|e| format!("pass {name}: {e}"))?;
-            kernel
-                .apply(isa, &found.edits)
-                .map_err(|e| format!("pass {name}: {e}"))?;
+    let params = code.param_bank;
+    let mode = |entry: &Entry<'_>| if options.report_only { Mode::Report } else { entry.mode };
+    Ok(Job {
+        isa,
+        kernel,
+        params: params.map(|b| (u32::from(b.offset), u32::from(b.offset) + u32::from(b.size))),
+        entries: entries.iter().map(|&(at, entry)| (at, entry, mode(entry))).collect(),
+    })
+}
+
+/// Lowers what the passes made and holds it against what their edits name.
+fn finish(code: &Code<'_>, mut done: KernelDone, ran: Result<Ran, String>) -> KernelDone {
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(why) => return done.left_alone(why),
+    };
+    done.report.passes = ran.passes;
+    if let Some(why) = ran.failed {
+        return done.left_alone(why);
+    }
+    let nothing = |p: &PassReport| p.mode == Mode::Report || p.sites == 0;
+    if done.report.passes.iter().all(nothing) {
+        return done;
+    }
+    let lowered = guarded(|| -> Result<_, String> {
+        let new = ir::lower(&ran.kernel).map_err(|e| e.to_string())?;
+        let changed = mask_verify(code.bytes, &new, &ran.allowed).map_err(|e| e.to_string())?;
+        Ok((new, changed))
+    });
+    let (new, changed) = match lowered.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
+        Ok(lowered) => lowered,
+        Err(why) => return done.left_alone(why),
+    };
+    if changed > 0 {
+        if let Some((_, after)) = &mut done.text {
+            *after = Some(ir::print_module(std::slice::from_ref(&ran.kernel)));
         }
-        done.report.passes.push(pass_report(name, mode, found, None));
+        done.report.changed = changed;
+        done.code = Some(new);
     }
-    if done
-        .report
-        .passes
-        .iter()
-        .all(|p| p.mode == Mode::Report || p.sites == 0)
-    {
-        return Ok(());
-    }
-    let new = ir::lower(&kernel).map_err(|e| e.to_string())?;
-    let changed = mask_verify(code.bytes, &new, &allowed).map_err(|e| e.to_string())?;
-    if changed == 0 {
-        return Ok(());
-    }
-    if options.keep_text
-        && let Some((_, after)) = &mut done.text
-    {
-        *after = Some(ir::print_module(std::slice::from_ref(&kernel)));
-    }
-    done.report.changed = changed;
-    done.code = Some(new);
-    Ok(())
+    done
 }
 
 fn first_opaque(kernel: &ir::Kernel) -> Option<u64> {
     passes::instructions(kernel)
         .find(|(_, _, inst)| inst.form == isa::FormId::OPAQUE)
         .map(|(offset, ..)| offset)
-}
-
-fn pass_report(name: &str, mode: Mode, found: PassResult, refused: Option<String>) -> PassReport {
-    PassReport {
-        name: name.to_owned(),
-        mode,
-        sites: found.sites,
-        ops: found.ops,
-        headline: found.headline,
-        skipped: found
-            .skipped
-            .into_iter()
-            .map(|s| SkippedSite {
-                offset: s.offset,
-                reason: s.reason,
-            })
-            .collect(),
-        notes: found.notes,
-        refused,
-    }
-}
-
-/// Runs something that may panic (a pass may be anybody's code) and gives the panic's message.
-fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
-        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
-        text.or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "no message".to_owned())
-    })
 }

@@ -1,4 +1,5 @@
 //! The bridge on one kernel of 100,000 instructions: the code of a bundled kernel, over and over.
+#![allow(missing_docs)] // criterion's macros make public functions
 
 #[cfg(feature = "mlir")]
 mod bench {

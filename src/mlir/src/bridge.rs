@@ -1,5 +1,6 @@
 //! Context, modules, text, bytecode, pipelines.
 
+use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use ir::Kernel;
 use melior::Context;
 use melior::dialect::DialectRegistry;
+use melior::ir::operation::OperationRefMut;
 use melior::ir::{Location, Module as MeliorModule};
 use melior::pass::PassManager;
 use melior::utility::{parse_pass_pipeline, register_all_passes};
@@ -16,7 +18,8 @@ use mlir_sys::{
     mlirOperationWriteBytecode,
 };
 
-use crate::convert::{self, Arrays};
+use engine::capi::{self, Arrays, CKernel, PassRun};
+
 use crate::ffi;
 
 /// What MLIR said.
@@ -148,21 +151,62 @@ impl Bridge {
             .ok_or_else(|| self.failed("cannot read the module"))
     }
 
+    /// Calls `body`; what portable passes find in functions meanwhile comes back, by function, in the order in which they ran.
+    pub fn listen<T>(&self, body: impl FnOnce() -> T) -> (T, HashMap<String, Vec<PassRun>>) {
+        type Heard = Mutex<HashMap<String, Vec<PassRun>>>;
+        unsafe extern "C" fn hear(user: *mut c_void, func: MlirStringRef, run: *mut PassRun) {
+            // SAFETY: `user` is the map below; the name is alive during the call; the run is ours from here on.
+            let (heard, name, run) = unsafe {
+                let name = std::slice::from_raw_parts(func.data.cast::<u8>(), func.length);
+                (
+                    &*user.cast::<Heard>(),
+                    String::from_utf8_lossy(name),
+                    Box::from_raw(run),
+                )
+            };
+            lock(heard).entry(name.into_owned()).or_default().push(*run);
+        }
+        let heard = Heard::default();
+        // SAFETY: the map outlives the listener, which is taken back below.
+        unsafe { ffi::sassOnPassRun(self.context.to_raw(), Some(hear), (&raw const heard).cast_mut().cast()) };
+        let result = catch_unwind(AssertUnwindSafe(body));
+        // SAFETY: nobody listens any more.
+        unsafe { ffi::sassOnPassRun(self.context.to_raw(), None, std::ptr::null_mut()) };
+        match result {
+            Ok(result) => (result, heard.into_inner().unwrap_or_else(|e| e.into_inner())),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
     /// Loads a pass plugin (a shared library for this LLVM) so that pipelines can name its passes.
     pub fn load_pass_plugin(&self, path: &str) -> Result<(), MlirError> {
         let mut message = Vec::new();
-        let name = MlirStringRef {
-            data: path.as_ptr().cast(),
-            length: path.len(),
-        };
         // SAFETY: both live during the call.
-        match unsafe { ffi::sassLoadPassPlugin(name, append_text, (&raw mut message).cast()) } {
+        match unsafe { ffi::sassLoadPassPlugin(string_ref(path), append_text, (&raw mut message).cast()) } {
             true => Ok(()),
             false => Err(MlirError::Kernel(format!(
                 "{path}: {}",
                 String::from_utf8_lossy(&message)
             ))),
         }
+    }
+}
+
+/// What to see of a pipeline while it runs, on the standard error output.
+#[derive(Clone, Debug, Default)]
+pub struct PipelineOptions {
+    /// A table of times.
+    pub timing: bool,
+    /// The text after every pass that changed it. The context has to be without threads.
+    pub print_after_all: bool,
+    /// A file for the module and the pipeline when a pass fails or crashes.
+    pub reproducer: Option<String>,
+}
+
+fn string_ref(text: &str) -> MlirStringRef {
+    MlirStringRef {
+        data: text.as_ptr().cast(),
+        length: text.len(),
     }
 }
 
@@ -214,8 +258,21 @@ impl<'b> Module<'b> {
 
     /// Runs a pass pipeline, such as `builtin.module(canonicalize,cse)`.
     pub fn run(&mut self, pipeline: &str) -> Result<(), MlirError> {
+        self.run_with(pipeline, &PipelineOptions::default())
+    }
+
+    /// [`Module::run`], with something to see of it.
+    pub fn run_with(&mut self, pipeline: &str, options: &PipelineOptions) -> Result<(), MlirError> {
         self.bridge.take_diagnostics();
         let manager = PassManager::new(&self.bridge.context);
+        let reproducer = options.reproducer.as_deref().unwrap_or("");
+        let c = ffi::PipelineOptions {
+            timing: options.timing,
+            print_after_all: options.print_after_all,
+            reproducer: string_ref(reproducer),
+        };
+        // SAFETY: everything lives during the call.
+        unsafe { ffi::sassSetPipelineOptions(manager.to_raw(), &c) };
         parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
             .map_err(|e| self.bridge.failed(format!("pipeline `{pipeline}`: {e}")))?;
         manager
@@ -223,9 +280,16 @@ impl<'b> Module<'b> {
             .map_err(|_| self.bridge.failed(format!("pipeline `{pipeline}` failed")))
     }
 
-    /// The kernels of all functions, in order.
-    pub fn kernels(&self) -> Result<Vec<Kernel>, MlirError> {
-        self.bridge.take_diagnostics();
+    /// The functions, in order.
+    pub fn functions(&self) -> Vec<OperationRefMut<'b, '_>> {
+        let raw = self.raw_functions();
+        // SAFETY: the operations live as long as the module.
+        raw.into_iter()
+            .map(|func| unsafe { OperationRefMut::from_raw(func) })
+            .collect()
+    }
+
+    fn raw_functions(&self) -> Vec<MlirOperation> {
         let mut functions: Vec<MlirOperation> = Vec::new();
         unsafe extern "C" fn each(user: *mut c_void, func: MlirOperation) {
             // SAFETY: `user` is the vector above.
@@ -233,14 +297,20 @@ impl<'b> Module<'b> {
         }
         // SAFETY: everything lives during the call.
         unsafe { ffi::sassForEachFunc(self.module.to_raw(), each, (&raw mut functions).cast()) };
-        functions.into_iter().map(|func| self.kernel(func)).collect()
+        functions
+    }
+
+    /// The kernels of all functions, in order.
+    pub fn kernels(&self) -> Result<Vec<Kernel>, MlirError> {
+        self.bridge.take_diagnostics();
+        self.raw_functions().into_iter().map(|func| self.kernel(func)).collect()
     }
 
     fn kernel(&self, func: MlirOperation) -> Result<Kernel, MlirError> {
         type Out = Option<Result<Kernel, String>>;
-        unsafe extern "C" fn out(user: *mut c_void, kernel: *const ffi::CKernel) {
+        unsafe extern "C" fn out(user: *mut c_void, kernel: *const CKernel) {
             // SAFETY: the arrays live during the call.
-            let built = catch_unwind(AssertUnwindSafe(|| unsafe { convert::kernel(&*kernel) }));
+            let built = catch_unwind(AssertUnwindSafe(|| unsafe { capi::kernel(&*kernel) }));
             let built = built.unwrap_or_else(|_| Err("internal error while reading a function".to_owned()));
             // SAFETY: `user` is the variable below.
             unsafe { *user.cast::<Out>() = Some(built) };

@@ -5,9 +5,11 @@
 #[cfg(feature = "mlir")]
 mod bridge;
 #[cfg(feature = "mlir")]
-mod convert;
-#[cfg(feature = "mlir")]
 mod ffi;
+#[cfg(feature = "mlir")]
+mod representation;
 
 #[cfg(feature = "mlir")]
-pub use bridge::{Bridge, Diagnostic, MlirError, Module};
+pub use bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions};
+#[cfg(feature = "mlir")]
+pub use representation::Mlir;

@@ -94,6 +94,11 @@ impl Options {
         self.0.get(name)
     }
 
+    /// All values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &OptionValue)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
     /// A whole number, if given.
     pub fn int(&self, name: &str) -> Option<i64> {
         match self.0.get(name) {

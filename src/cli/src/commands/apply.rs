@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use engine::report::{ImageReport, KernelReport};
-use engine::{Config, KernelText, Outcome};
+use engine::{Config, KernelText, Outcome, Representation};
 use passes::Registry;
 
 use crate::Finding;
@@ -14,7 +14,7 @@ use crate::args;
 use crate::output;
 
 /// Runs the command.
-pub fn run(a: &args::Apply, out: &mut dyn Write) -> Result<Finding> {
+pub fn run(representation: &dyn Representation, a: &args::Apply, out: &mut dyn Write) -> Result<Finding> {
     let (name, config_name) = (a.file.display().to_string(), a.config.display().to_string());
     let registry = Registry::default();
     if let Some(dir) = &a.passes {
@@ -30,7 +30,7 @@ pub fn run(a: &args::Apply, out: &mut dyn Write) -> Result<Finding> {
         report_only: a.report_only,
         keep_text: a.keep_mlir.is_some(),
     };
-    let outcome = engine::apply(&bytes, &config, &options).with_context(|| name.clone())?;
+    let outcome = engine::apply_in(representation, &bytes, &config, &options).with_context(|| name.clone())?;
     if let Some(dir) = &a.keep_mlir {
         keep_texts(dir, &outcome.texts)?;
     }

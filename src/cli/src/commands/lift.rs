@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
+use engine::Representation;
 use isa::Isa;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -22,7 +23,7 @@ struct Lifted {
 }
 
 /// Runs the command.
-pub fn run(a: &args::Lift, out: &mut dyn Write) -> Result<Finding> {
+pub fn run(representation: &dyn Representation, a: &args::Lift, out: &mut dyn Write) -> Result<Finding> {
     let file = File::read(&a.input)?;
     if let Some(path) = &a.output {
         output::refuse_overwrite(path, &[&a.input.file])?;
@@ -57,7 +58,7 @@ pub fn run(a: &args::Lift, out: &mut dyn Write) -> Result<Finding> {
         Ok(())
     })?;
     bar.finish_and_clear();
-    let text = ir::print_module(&kernels);
+    let text = representation.print(&kernels).map_err(anyhow::Error::msg)?;
     let Some(path) = &a.output else {
         out.write_all(text.as_bytes())?;
         return Ok(Finding::Good);

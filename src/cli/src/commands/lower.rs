@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cubin::Patch;
+use engine::Representation;
 use serde::Serialize;
 
 use crate::Finding;
@@ -21,11 +22,12 @@ struct Lowered {
 }
 
 /// Runs the command.
-pub fn run(a: &args::Lower, out: &mut dyn Write) -> Result<Finding> {
+pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn Write) -> Result<Finding> {
     output::refuse_overwrite(&a.output, &[&a.into, &a.text])?;
     let text_name = a.text.display().to_string();
-    let kernels = ir::parse_module(&output::read_text(&a.text)?)
-        .map_err(|e| anyhow!("{text_name}:{}:{}: {e}", e.line, e.column))?;
+    let kernels = representation
+        .parse(&output::read(&a.text)?)
+        .map_err(|e| anyhow!("{text_name}:{e}"))?;
     let into = a.into.display().to_string();
     let bytes = output::read(&a.into)?;
     let opened = engine::Opened::new(&bytes).with_context(|| into.clone())?;

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use engine::Representation;
 
 use crate::Finding;
 use crate::args;
@@ -10,12 +11,14 @@ use crate::input::File;
 use crate::output;
 
 /// Runs the command.
-pub fn run(a: &args::Roundtrip, out: &mut dyn Write) -> Result<Finding> {
+pub fn run(representation: &dyn Representation, a: &args::Roundtrip, out: &mut dyn Write) -> Result<Finding> {
     let file = File::read(&a.input)?;
     let opened = file.open()?;
     let images = file.images(&opened)?;
     let bar = output::progress("roundtrip", file.count(&images), file.bytes().len());
-    let report = engine::roundtrip(&opened, &images, &|name| file.wants(name), &|| bar.inc(1));
+    let report = engine::roundtrip_in(representation, &opened, &images, &|name| file.wants(name), &|| {
+        bar.inc(1)
+    });
     bar.finish_and_clear();
     let report = report.with_context(|| file.name())?;
     let finding = if report.holds() {

@@ -2,22 +2,28 @@
 //!
 //! Every function is thread-safe, catches panics at the border, and reports errors as status and text.
 
+mod kernel;
+mod passes;
+mod text;
+
 use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 use std::sync::{Arc, OnceLock, RwLock};
 
-use ir::{Buffer, Flow, Layout, LayoutCache, Pin, Sink, walk};
+use ir::{Flow, Layout, LayoutCache, Pin};
 
 use isa::{Effects, FormId, Inst, Isa, Space, Target, Terminator, Word};
+
+pub use kernel::{Arrays, CEdge, CKernel, kernel};
+pub use passes::{CEdit, CPassContext, PassRun};
+use passes::{EditFn, RemarkFn};
 
 /// The version of the table, `SASS_ENGINE_ABI`.
 const ABI: u32 = 1;
 /// `SASS_FORM_OPAQUE`.
 const FORM_OPAQUE: u16 = 0xffff;
-/// `SASS_MARK`.
-const MARK: u8 = 1;
 
 /// A borrowed string, `SassStr`.
 #[repr(C)]
@@ -29,6 +35,14 @@ pub struct Str {
 
 impl Str {
     const fn new(text: &'static str) -> Str {
+        Str {
+            data: text.as_ptr().cast(),
+            size: text.len(),
+        }
+    }
+
+    /// The caller sees to it that the text lives long enough.
+    fn lent(text: &str) -> Str {
         Str {
             data: text.as_ptr().cast(),
             size: text.len(),
@@ -367,104 +381,6 @@ unsafe extern "C" fn results(layout: &CLayout, word: CWord, out: *mut u16, cap: 
     })
 }
 
-/// Writes an instruction's text with marks, in as few pieces as a small buffer allows.
-struct Skeleton {
-    label: u32,
-    out: SinkFn,
-    user: *mut c_void,
-    /// Nothing was written yet: the first text begins with the dialect's name, which C++ writes itself.
-    first: bool,
-    buffer: [u8; 256],
-    len: usize,
-}
-
-impl Skeleton {
-    fn flush(&mut self) {
-        // SAFETY: a function of the header's type.
-        unsafe { (self.out)(self.user, self.buffer.as_ptr().cast(), self.len) };
-        self.len = 0;
-    }
-
-    fn literal(&mut self, text: &[u8]) {
-        match std::mem::take(&mut self.first) {
-            true => self.push(text.strip_prefix(b"sass.").unwrap_or(text)),
-            false => self.push(text),
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        if self.len + bytes.len() > self.buffer.len() {
-            self.flush();
-        }
-        if bytes.len() > self.buffer.len() {
-            // SAFETY: a function of the header's type.
-            unsafe { (self.out)(self.user, bytes.as_ptr().cast(), bytes.len()) };
-            return;
-        }
-        self.buffer[self.len..self.len + bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
-    }
-}
-
-impl Sink for Skeleton {
-    type Error = std::convert::Infallible;
-
-    fn lit(&mut self, text: &str) -> Result<(), Self::Error> {
-        self.literal(text.as_bytes());
-        Ok(())
-    }
-
-    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> Result<(), Self::Error> {
-        self.literal(pool.get(start..end).unwrap_or(&[]));
-        Ok(())
-    }
-
-    fn value(&mut self, operand: usize) -> Result<(), Self::Error> {
-        self.push(&[MARK, 0x40 | (operand & 0x3f) as u8, 0x40 | (operand >> 6 & 0x3f) as u8]);
-        Ok(())
-    }
-
-    fn label(&mut self, first: bool, offset: &Buffer) -> Result<(), Self::Error> {
-        if self.label == u32::MAX - 1 {
-            return Ok(());
-        }
-        self.push(if first { b" " } else { b", " });
-        if self.label == u32::MAX {
-            self.push(b"rel(");
-            self.push(offset.as_str().as_bytes());
-        } else {
-            self.push(b"label(");
-            self.push(self.label.to_string().as_bytes());
-        }
-        self.push(b")");
-        Ok(())
-    }
-}
-
-extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out: SinkFn, user: *mut c_void) {
-    guarded((), || {
-        if let Some(l) = &layout.layout {
-            let mut sink = Skeleton {
-                label,
-                out,
-                user,
-                first: true,
-                buffer: [0; 256],
-                len: 0,
-            };
-            let Ok(()) = walk(l, word.into(), &mut sink);
-            sink.flush();
-        }
-    });
-}
-
-unsafe extern "C" fn assemble(target: u32, _skeleton: Str, _word: *mut CWord, error: SinkFn, user: *mut c_void) -> i32 {
-    status(Some(error), user, || {
-        known(target).ok_or("the target's tables are not built in")?;
-        Err("the instruction has no `raw 0x<32 digits>`: that needs the assembler, which is not there yet".to_owned())
-    })
-}
-
 /// The instruction and the position of a field.
 fn field(layout: &CLayout, word: CWord, name: Str) -> Result<(Inst, usize), String> {
     let inst = Inst {
@@ -577,6 +493,10 @@ pub struct Engine {
     set_field: unsafe extern "C" fn(&CLayout, *mut CWord, Str, i64, Option<SinkFn>, *mut c_void) -> i32,
     edit_modifiers: unsafe extern "C" fn(&CLayout, *mut CWord, Str, Str, Option<SinkFn>, *mut c_void) -> i32,
     filler: unsafe extern "C" fn(u32, Str, *mut CWord) -> i32,
+    run_pass: unsafe extern "C" fn(Str, &CKernel, &CPassContext, *mut *mut PassRun, SinkFn, *mut c_void) -> i32,
+    pass_edits: unsafe extern "C" fn(&PassRun, EditFn, *mut c_void),
+    pass_remarks: unsafe extern "C" fn(&PassRun, RemarkFn, *mut c_void),
+    free_pass_run: unsafe extern "C" fn(*mut PassRun),
 }
 
 static TABLE: Engine = Engine {
@@ -588,12 +508,16 @@ static TABLE: Engine = Engine {
     opaque,
     operands,
     results,
-    skeleton,
-    assemble,
+    skeleton: text::skeleton,
+    assemble: text::assemble,
     get_field,
     set_field,
     edit_modifiers,
     filler,
+    run_pass: passes::run_pass,
+    pass_edits: passes::pass_edits,
+    pass_remarks: passes::pass_remarks,
+    free_pass_run: passes::free_pass_run,
 };
 
 /// The table of functions that the dialect's `sassSetEngine` takes.

@@ -2,14 +2,47 @@
 
 use std::sync::Arc;
 
-use engine::capi::{self, CLayout};
 use ir::{Kernel, Layout, OpKind, Parts, Pin, ValueId};
 use isa::{Target, Word};
 
-use crate::ffi::{CEdge, CKernel, CWord, Str};
+use super::{CLayout, CWord, Str, layout_of};
+
+/// `SassKernel`.
+#[repr(C)]
+pub struct CKernel {
+    name: Str,
+    sm: Str,
+    tail: *const CWord,
+    tail_count: u32,
+    op_count: u32,
+    block_count: u32,
+    layout_count: u32,
+    kinds: *const u8,
+    words: *const CWord,
+    layout: *const u32,
+    labels: *const u32,
+    operand_start: *const u32,
+    operands: *const u32,
+    result_start: *const u32,
+    pins: *const u16,
+    block_start: *const u32,
+    arg_start: *const u32,
+    edge_start: *const u32,
+    edges: *const CEdge,
+    edge_args: *const u32,
+    layouts: *const *const CLayout,
+}
+
+/// `SassEdge`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CEdge {
+    to: u32,
+    args: u32,
+}
 
 /// The arrays that are laid out differently here and in C. The others are lent.
-pub(crate) struct Arrays {
+pub struct Arrays {
     kinds: Vec<u8>,
     words: Vec<CWord>,
     tail: Vec<CWord>,
@@ -33,7 +66,7 @@ impl Arrays {
         let mut layouts: Vec<*const CLayout> = vec![std::ptr::null(); parts.layouts.len()];
         for (op, &layout) in parts.op_layout.iter().enumerate() {
             if let Some(slot) = layouts.get_mut(layout as usize).filter(|l| l.is_null()) {
-                *slot = capi::layout_of(parts.target, parts.words[op])?;
+                *slot = layout_of(parts.target, parts.words[op])?;
             }
         }
         let kind = |kind: &OpKind| match kind {
@@ -61,8 +94,8 @@ impl Arrays {
     pub fn view(&self, kernel: &Kernel) -> CKernel {
         let parts = kernel.parts();
         CKernel {
-            name: Str::new(parts.name),
-            sm: Str::new(&self.sm),
+            name: Str::lent(parts.name),
+            sm: Str::lent(&self.sm),
             tail: self.tail.as_ptr(),
             tail_count: self.tail.len() as u32,
             op_count: self.kinds.len() as u32,
@@ -98,20 +131,11 @@ unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
     }
 }
 
-/// The text of a string; an error if it is no UTF-8.
-///
-/// # Safety
-/// As for [`slice`].
-unsafe fn text<'a>(s: Str) -> Result<&'a str, String> {
-    // SAFETY: the caller's promise.
-    std::str::from_utf8(unsafe { slice(s.data, s.size) }).map_err(|e| e.to_string())
-}
-
 /// The kernel of arrays that C hands out.
 ///
 /// # Safety
 /// All arrays have the sizes that `SassKernel` says, and live during the call.
-pub(crate) unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
+pub unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
     let (ops, blocks) = (c.op_count as usize, c.block_count as usize);
     // SAFETY: the caller's promise, for every array below.
     unsafe {
@@ -120,7 +144,11 @@ pub(crate) unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
         let result_start = slice(c.result_start, ops + 1);
         let arg_start = slice(c.arg_start, blocks + 1);
         let edge_start = slice(c.edge_start, blocks + 1);
-        let target: Target = text(c.sm)?.parse().map_err(|e| format!("{e}"))?;
+        let target: Target =
+            c.sm.get()
+                .ok_or("the target's name is no UTF-8")?
+                .parse()
+                .map_err(|e| format!("{e}"))?;
         let pins = slice(c.pins, last(result_start) + last(arg_start));
         let pins: Vec<Pin> = pins
             .iter()
@@ -158,7 +186,7 @@ pub(crate) unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
         let words: Vec<Word> = slice(c.words, ops).iter().map(word).collect();
         let tail: Vec<Word> = slice(c.tail, c.tail_count as usize).iter().map(word).collect();
         Kernel::from_parts(Parts {
-            name: text(c.name)?,
+            name: c.name.get().ok_or("the name is no UTF-8")?,
             target,
             tail: &tail,
             kinds: &kinds,

@@ -1,0 +1,175 @@
+//===- Portable.cpp - the passes that the engine has, on live functions --------------------------------------===//
+//
+// A portable pass is written once, in Rust, over the engine's own representation, and asks for edits. Here they are applied to the
+// function as it is: ops that no edit names keep their identity, location and foreign attributes.
+//
+//===----------------------------------------------------------------------------------------------------===//
+
+#include "Sass/Kernel.h"
+#include "Sass/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace sass {
+#define GEN_PASS_DEF_SASSFFMADEFTZ
+#define GEN_PASS_DEF_SASSRETARGETPARAM
+#include "Sass/Passes.h.inc"
+} // namespace sass
+
+using namespace mlir;
+using namespace sass;
+
+static StringRef ref(SassStr s) { return {s.data, s.size}; }
+static void appendTo(void *user, const char *data, size_t size) { static_cast<std::string *>(user)->append(data, size); }
+
+namespace {
+/// Applies edits, whose operations and values are numbered as in KernelArrays: in text order, block arguments behind all results.
+class Applier {
+public:
+  explicit Applier(FuncOp func) : rewriter(func.getContext()) {
+    for (Block &block : func.getBody())
+      for (Operation &op : block) {
+        ops.push_back(&op);
+        llvm::append_range(values, op.getResults());
+      }
+    for (Block &block : func.getBody())
+      llvm::append_range(values, block.getArguments());
+  }
+
+  LogicalResult apply(const SassEdit &edit);
+  bool changed = false;
+
+private:
+  LogicalResult insert(const SassEdit &edit, Operation *before);
+
+  IRRewriter rewriter;
+  SmallVector<Operation *> ops; // null once it is erased
+  SmallVector<Value> values;
+};
+} // namespace
+
+LogicalResult Applier::insert(const SassEdit &edit, Operation *before) {
+  SmallVector<Value> operands;
+  for (uint32_t value : ArrayRef(edit.operands, edit.operandCount)) {
+    if (value >= values.size())
+      return before->emitOpError("cannot get an instruction before it that reads a value which is not there");
+    operands.push_back(values[value]);
+  }
+  InstData data;
+  auto func = before->getParentOfType<FuncOp>();
+  const SassEngine *engine = getEngine();
+  int32_t target = engine->targetId({func.getSm().data(), func.getSm().size()});
+  if (target < 0 || !data.set(target, edit.word) || data.isOpaque())
+    return before->emitOpError("cannot get an instruction before it that the tables do not know");
+  rewriter.setInsertionPoint(before);
+  return success(buildInst(rewriter, before->getLoc(), data, operands) != nullptr);
+}
+
+LogicalResult Applier::apply(const SassEdit &edit) {
+  Operation *op = edit.op < ops.size() ? ops[edit.op] : nullptr;
+  if (!op)
+    return emitError(UnknownLoc::get(rewriter.getContext()), "an edit names an operation that is not there");
+  changed = true;
+  if (edit.kind == SASS_EDIT_INSERT)
+    return insert(edit, op);
+  auto inst = dyn_cast<SassInst>(op);
+  if (!inst)
+    return op->emitOpError("is no instruction and cannot be edited");
+  auto modify = [&](auto change) {
+    LogicalResult result = success();
+    rewriter.modifyOpInPlace(op, [&] { result = change(inst.view()); });
+    return result;
+  };
+  switch (edit.kind) {
+  case SASS_EDIT_FIELD:
+    return modify([&](InstView view) { return view.setField(ref(edit.field), edit.value); });
+  case SASS_EDIT_MODIFIERS:
+    return modify([&](InstView view) { return view.editModifiers(ref(edit.drop), ref(edit.add)); });
+  case SASS_EDIT_OPERAND:
+    if (edit.operand >= op->getNumOperands() || edit.newValue >= values.size())
+      return op->emitOpError("cannot read that value: it is not there");
+    rewriter.modifyOpInPlace(op, [&] { op->setOperand(edit.operand, values[edit.newValue]); });
+    return success();
+  case SASS_EDIT_ERASE:
+    if (!op->use_empty() || op->hasTrait<OpTrait::IsTerminator>())
+      return op->emitOpError("cannot be taken out: it ends its block, or its results are read");
+    ops[edit.op] = nullptr;
+    rewriter.eraseOp(op);
+    return success();
+  }
+  return op->emitOpError("gets an edit of a kind that this dialect does not know; build it and the engine from the same source");
+}
+
+/// What `sass2mlir apply` says about a function, where it does.
+static SassPassContext contextOf(FuncOp func, bool report) {
+  SassPassContext context = {report, {0, 0}};
+  if (auto params = func->getAttrOfType<DenseI32ArrayAttr>(kParamsAttr); params && params.size() == 2)
+    for (unsigned i = 0; i < 2; ++i)
+      context.params[i] = params[i];
+  return context;
+}
+
+static void sayRemarks(FuncOp func, const SassPassRun *run) {
+  SmallVector<Operation *> ops;
+  for (Block &block : func.getBody())
+    for (Operation &op : block)
+      ops.push_back(&op);
+  std::pair<FuncOp, ArrayRef<Operation *>> place(func, ops);
+  auto say = [](void *user, uint32_t op, SassStr text) {
+    auto &[func, ops] = *static_cast<decltype(place) *>(user);
+    emitRemark((op < ops.size() ? ops[op] : func.getOperation())->getLoc()) << ref(text);
+  };
+  getEngine()->passRemarks(run, say, &place);
+}
+
+/// Runs the pass of that name and options. What it found goes to whoever listens (see sassOnPassRun), or is said as remarks.
+static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report) {
+  if (entry >= 0) {
+    auto named = func->getAttrOfType<DenseI32ArrayAttr>(kEntriesAttr);
+    if (!named || !llvm::is_contained(named.asArrayRef(), entry))
+      return success();
+  }
+  const SassEngine *engine = getEngine();
+  if (!engine)
+    return func.emitError() << pass.getArgument() << ": no sass engine is loaded";
+  KernelArrays arrays(func);
+  if (failed(arrays.fill()))
+    return failure();
+  std::string name, error;
+  llvm::raw_string_ostream os(name);
+  pass.printAsTextualPipeline(os);
+  SassKernel kernel = arrays.view();
+  SassPassContext context = contextOf(func, report);
+  SassPassRun *raw = nullptr;
+  if (engine->runPass({name.data(), name.size()}, &kernel, &context, &raw, appendTo, &error))
+    return func.emitError() << pass.getArgument() << ": " << error;
+  std::unique_ptr<SassPassRun, void (*)(SassPassRun *)> run(raw, engine->freePassRun);
+
+  const auto &listener = func->getContext()->getLoadedDialect<SassDialect>()->getPassListener();
+  if (!listener)
+    sayRemarks(func, raw); // before the edits: it counts operations
+  std::pair<Applier, LogicalResult> state(func, success());
+  auto each = [](void *user, const SassEdit *edit) {
+    auto &[applier, result] = *static_cast<decltype(state) *>(user);
+    if (succeeded(result))
+      result = applier.apply(*edit);
+  };
+  engine->passEdits(raw, each, &state);
+  if (listener)
+    listener(func, run.release());
+  return state.second;
+}
+
+// One line for each pass; the list is held against the engine's when src/mlir is built.
+#define PORTABLE(Name)                                                                                                         \
+  struct Name : sass::impl::Sass##Name##Base<Name> {                                                                          \
+    using Sass##Name##Base::Sass##Name##Base;                                                                                  \
+    void runOnOperation() override {                                                                                           \
+      if (failed(runPortable(getOperation(), *this, entry, report)))                                                           \
+        signalPassFailure();                                                                                                   \
+    }                                                                                                                          \
+  };
+namespace {
+PORTABLE(FfmaDeftz)
+PORTABLE(RetargetParam)
+} // namespace

@@ -1,0 +1,93 @@
+//! One pass on one kernel: what it found, what its edits may change. The same for every representation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use isa::Isa;
+use passes::{Context, Options, Pass, PassResult};
+
+use crate::allowed;
+use crate::config::Mode;
+use crate::mask::AllowedBits;
+use crate::report::{PassReport, SkippedSite};
+
+/// What a pass found.
+pub struct Found {
+    /// For people and `--json`.
+    pub report: PassReport,
+    /// What is to be done; empty in mode `report`.
+    pub edits: ir::EditList,
+    /// The bits that the edits name.
+    pub allowed: AllowedBits,
+    /// Why the kernel is to stay as it was.
+    pub failed: Option<String>,
+}
+
+/// Runs a pass on a kernel and changes nothing.
+pub fn look(
+    isa: &'static Isa,
+    kernel: &ir::Kernel,
+    params: Option<(u32, u32)>,
+    pass: &dyn Pass,
+    options: &Options,
+    mode: Mode,
+) -> Found {
+    let name = pass.name();
+    let cx = Context { isa, params };
+    let nothing = |refused: String, failed| Found {
+        report: report(name, mode, PassResult::default(), Some(refused)),
+        edits: ir::EditList::default(),
+        allowed: AllowedBits::default(),
+        failed,
+    };
+    let mut result = match guarded(|| pass.run(&cx, kernel, options)) {
+        Ok(Ok(result)) => result,
+        Ok(Err(refusal)) => return nothing(refusal.to_string(), None),
+        Err(panic) => {
+            let why = format!("pass {name} panicked: {panic}");
+            return nothing(why.clone(), (mode == Mode::Apply).then_some(why));
+        }
+    };
+    let edits = std::mem::take(&mut result.edits);
+    let mut found = Found {
+        report: report(name, mode, result, None),
+        edits: ir::EditList::default(),
+        allowed: AllowedBits::default(),
+        failed: None,
+    };
+    if mode == Mode::Apply {
+        match allowed::by_edits(isa, kernel, &edits, &mut found.allowed) {
+            Ok(()) => found.edits = edits,
+            Err(e) => found.failed = Some(format!("pass {name}: {e}")),
+        }
+    }
+    found
+}
+
+fn report(name: &str, mode: Mode, found: PassResult, refused: Option<String>) -> PassReport {
+    PassReport {
+        name: name.to_owned(),
+        mode,
+        sites: found.sites,
+        ops: found.ops,
+        headline: found.headline,
+        skipped: found
+            .skipped
+            .into_iter()
+            .map(|s| SkippedSite {
+                offset: s.offset,
+                reason: s.reason,
+            })
+            .collect(),
+        notes: found.notes,
+        refused,
+    }
+}
+
+/// Runs something that may panic (a pass may be anybody's code) and gives the panic's message.
+pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned())
+    })
+}

@@ -1,0 +1,198 @@
+//! Kernels in MLIR for the engine: text through the dialect, passes as one pipeline.
+
+use std::cell::OnceCell;
+use std::fmt::Write as _;
+
+use engine::capi::PassRun;
+use engine::{AllowedBits, Entry, Job, Mode, Ran, Representation};
+use ir::Kernel;
+use melior::ir::attribute::DenseI32ArrayAttribute;
+use melior::ir::operation::OperationMutLike;
+use passes::OptionValue;
+use rayon::prelude::*;
+
+use crate::bridge::{Bridge, MlirError, Module, PipelineOptions};
+
+/// Kernels as functions of the sass dialect.
+#[derive(Clone, Debug, Default)]
+pub struct Mlir {
+    /// What to see of the passes.
+    pub pipeline: PipelineOptions,
+}
+
+/// Runs `body` with this thread's context, which is made once.
+fn with_bridge<T>(body: impl FnOnce(&Bridge) -> Result<T, MlirError>) -> Result<T, String> {
+    thread_local!(static BRIDGE: OnceCell<Bridge> = const { OnceCell::new() });
+    BRIDGE.with(|cell| {
+        let bridge = match cell.get() {
+            Some(bridge) => bridge,
+            None => {
+                let made = Bridge::new(false).map_err(|e| e.to_string())?;
+                cell.get_or_init(|| made)
+            }
+        };
+        body(bridge).map_err(|e| e.to_string())
+    })
+}
+
+impl Representation for Mlir {
+    fn print(&self, kernels: &[Kernel]) -> Result<String, String> {
+        // One module a kernel, so that a file with thousands needs the memory of a few.
+        let one = |kernel: &Kernel| {
+            with_bridge(|bridge| {
+                let text = bridge.module(std::slice::from_ref(kernel), false)?.to_text();
+                let body = text.strip_prefix(HEAD).and_then(|t| t.strip_suffix(TAIL));
+                body.map(str::to_owned).ok_or_else(|| {
+                    MlirError::Kernel(format!(
+                        "{}: MLIR wrote a module in a form that is not known",
+                        kernel.name
+                    ))
+                })
+            })
+        };
+        let bodies: Vec<String> = kernels.par_iter().map(one).collect::<Result<_, _>>()?;
+        Ok([HEAD, &bodies.concat(), TAIL].concat())
+    }
+
+    fn parse(&self, source: &[u8]) -> Result<Vec<Kernel>, String> {
+        with_bridge(|bridge| {
+            let module = bridge.parse(source).map_err(|e| MlirError::Kernel(placed(&e)))?;
+            module.kernels().map_err(|e| MlirError::Kernel(format!(" {e}")))
+        })
+    }
+
+    fn run(&self, jobs: Vec<Job<'_>>) -> Vec<Result<Ran, String>> {
+        if jobs.is_empty() {
+            return Vec::new();
+        }
+        // One pipeline for all. When it fails, each kernel alone, so that one that cannot be rewritten keeps no other from it.
+        match self.together(&jobs) {
+            Ok(all) => all.into_iter().map(Ok).collect(),
+            Err(_) if jobs.len() > 1 => jobs.iter().map(|job| self.alone(job)).collect(),
+            Err(why) => vec![Err(why.to_string())],
+        }
+    }
+}
+
+/// What stands around the functions of a module.
+const HEAD: &str = "module {\n";
+const TAIL: &str = "}\n";
+
+/// An error with line and column of its first diagnostic in front, if it has some.
+fn placed(error: &MlirError) -> String {
+    if let MlirError::Failed { diagnostics, .. } = error
+        && let Some(first) = diagnostics.first()
+    {
+        let inside = first.location.strip_prefix("loc(").and_then(|l| l.strip_suffix(')'));
+        if let Some((_, place)) = inside.and_then(|l| l.rsplit_once("\":")) {
+            return format!("{place}: {}", first.message);
+        }
+    }
+    format!(" {error}")
+}
+
+impl Mlir {
+    fn alone(&self, job: &Job<'_>) -> Result<Ran, String> {
+        let mut ran = self.together(std::slice::from_ref(job)).map_err(|e| e.to_string())?;
+        ran.pop().ok_or_else(|| "the pipeline lost the kernel".to_owned())
+    }
+
+    fn together(&self, jobs: &[Job<'_>]) -> Result<Vec<Ran>, MlirError> {
+        let bridge = Bridge::new(!self.pipeline.print_after_all)?;
+        let kernels: Vec<Kernel> = jobs.iter().map(|job| job.kernel.clone()).collect();
+        let mut module = bridge.module(&kernels, true)?;
+        mark(&bridge, &module, jobs);
+        let pipeline = pipeline(jobs);
+        let (result, mut heard) = bridge.listen(|| module.run_with(&pipeline, &self.pipeline));
+        result?;
+        let after = module.kernels()?;
+        Ok(after.into_iter().map(|kernel| ran(&mut heard, kernel)).collect())
+    }
+}
+
+fn ran(heard: &mut std::collections::HashMap<String, Vec<PassRun>>, kernel: Kernel) -> Ran {
+    let runs = heard.remove(&kernel.name).unwrap_or_default();
+    let mut ran = Ran {
+        kernel,
+        passes: Vec::new(),
+        allowed: AllowedBits::default(),
+        failed: None,
+    };
+    for run in runs {
+        let found = run.found;
+        ran.passes.push(found.report);
+        ran.allowed.add(&found.allowed);
+        if found.failed.is_some() {
+            ran.failed = found.failed;
+            break;
+        }
+    }
+    ran
+}
+
+/// Says at every function which entries of the configuration name it, and where its parameters lie.
+fn mark(bridge: &Bridge, module: &Module<'_>, jobs: &[Job<'_>]) {
+    for (mut func, job) in module.functions().into_iter().zip(jobs) {
+        let entries: Vec<i32> = job.entries.iter().map(|(at, ..)| *at as i32).collect();
+        func.set_attribute(
+            "sass.entries",
+            DenseI32ArrayAttribute::new(bridge.context(), &entries).into(),
+        );
+        if let Some((start, end)) = job.params {
+            let params = [start as i32, end as i32];
+            func.set_attribute(
+                "sass.params",
+                DenseI32ArrayAttribute::new(bridge.context(), &params).into(),
+            );
+        }
+    }
+}
+
+/// The entries of the configuration that name any of the kernels, in its order.
+fn pipeline(jobs: &[Job<'_>]) -> String {
+    let mut entries: Vec<&(usize, &Entry<'_>, Mode)> = jobs.iter().flat_map(|job| &job.entries).collect();
+    entries.sort_by_key(|(at, ..)| *at);
+    entries.dedup_by_key(|(at, ..)| *at);
+    let mut text = String::from("builtin.module(sass.func(");
+    for (n, (at, entry, mode)) in entries.into_iter().enumerate() {
+        let comma = if n > 0 { "," } else { "" };
+        let report = *mode == Mode::Report;
+        let _ = write!(text, "{comma}sass-{}{{entry={at} report={report}", entry.pass.name());
+        for (name, value) in entry.options.iter() {
+            let _ = match value {
+                OptionValue::Bool(v) => write!(text, " {name}={v}"),
+                OptionValue::Int(v) => write!(text, " {name}={v}"),
+                OptionValue::Text(v) => write!(text, " {name}={v}"),
+            };
+        }
+        text.push('}');
+    }
+    text.push_str("))");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    /// The portable passes of Passes.td with their options, as the build script read them.
+    const PASSES_TD: &[(&str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/passes_td.rs"));
+
+    #[test]
+    fn passes_td_and_the_engine_have_the_same_passes() {
+        let mut engine: Vec<(String, Vec<String>)> = Vec::new();
+        for pass in passes::BUILTIN {
+            let own = pass.options().iter().map(|o| o.name.to_owned());
+            let options = own.chain(["entry".into(), "report".into()]).collect();
+            engine.push((format!("sass-{}", pass.name()), options));
+        }
+        let listed = PASSES_TD.iter();
+        let listed =
+            listed.map(|(name, options)| (name.to_string(), options.iter().map(ToString::to_string).collect()));
+        let mut listed: Vec<(String, Vec<String>)> = listed.collect();
+        engine.sort();
+        listed.sort();
+        assert_eq!(
+            listed, engine,
+            "dialect/include/Sass/Passes.td on the left, passes::BUILTIN on the right"
+        );
+    }
+}
