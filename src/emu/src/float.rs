@@ -51,6 +51,10 @@ fn fadd(i: &mut Decode<'_>) -> Built {
     let (a, b) = (i.src()?, i.src()?);
     i.end()?;
     Ok(match round {
+        Round::Nearest if a.is_plain() && b.is_plain() => on_lanes(move |r, m| {
+            let v = rows::add(r.row(a.row), r.row(b.row), mode);
+            r.set(d, m, v);
+        }),
         Round::Nearest => on_lanes(move |r, m| {
             let v = rows::add(&r.float(a), &r.float(b), mode);
             r.set(d, m, v);
@@ -72,6 +76,10 @@ fn fmul(i: &mut Decode<'_>) -> Built {
     let (a, b) = (i.src()?, i.src()?);
     i.end()?;
     Ok(match round {
+        Round::Nearest if a.is_plain() && b.is_plain() => on_lanes(move |r, m| {
+            let v = rows::mul(r.row(a.row), r.row(b.row), mode);
+            r.set(d, m, v);
+        }),
         Round::Nearest => on_lanes(move |r, m| {
             let v = rows::mul(&r.float(a), &r.float(b), mode);
             r.set(d, m, v);
@@ -93,6 +101,11 @@ fn ffma(i: &mut Decode<'_>) -> Built {
     let (a, b, c) = (i.src()?, i.src()?, i.src()?);
     i.end()?;
     Ok(match round {
+        // Without signs the rows need not be copied.
+        Round::Nearest if [a, b, c].iter().all(|s| s.is_plain()) => on_lanes(move |r, m| {
+            let v = rows::fma(r.row(a.row), r.row(b.row), r.row(c.row), mode);
+            r.set(d, m, v);
+        }),
         Round::Nearest => on_lanes(move |r, m| {
             let v = rows::fma(&r.float(a), &r.float(b), &r.float(c), mode);
             r.set(d, m, v);

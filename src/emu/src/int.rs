@@ -6,6 +6,7 @@ use crate::build::{Builder, Built, Decode};
 use crate::compare::{self, Order};
 use crate::op::on_lanes;
 use crate::regs::{LANES, Mask, NO_PRED, Pred, Regs, Row, Src, lanes};
+use crate::rows;
 use crate::sign::{AsSigned, AsUnsigned};
 
 /// What executes which mnemonic. `U` in front is the same on the uniform datapath.
@@ -100,9 +101,14 @@ fn iadd3(i: &mut Decode<'_>) -> Built {
     i.end()?;
     let chained = extended || (p, q) != (NO_PRED, NO_PRED);
     if !chained {
+        if [a, b, c].iter().all(|s| s.is_plain()) {
+            return Ok(on_lanes(move |r, m| {
+                let v = rows::iadd3(r.row(a.row), r.row(b.row), r.row(c.row));
+                r.set(d, m, v);
+            }));
+        }
         return Ok(on_lanes(move |r, m| {
-            let (a, b, c) = (r.int(a), r.int(b), r.int(c));
-            let v = std::array::from_fn(|l| a[l].wrapping_add(b[l]).wrapping_add(c[l]));
+            let v = rows::iadd3(&r.int(a), &r.int(b), &r.int(c));
             r.set(d, m, v);
         }));
     }
@@ -161,10 +167,15 @@ fn imad(i: &mut Decode<'_>) -> Built {
     let c = i.src_wide(if long { 2 } else { 1 })?;
     let x = if extended { i.psrc()? } else { NO_CARRY };
     i.end()?;
+    if !long && !extended && [a, b, c].iter().all(|s| s.is_plain()) {
+        return Ok(on_lanes(move |r, m| {
+            let v = rows::imad(r.row(a.row), r.row(b.row), r.row(c.row));
+            r.set(d, m, v);
+        }));
+    }
     if !long {
         return Ok(on_lanes(move |r, m| {
-            let (a, b, c) = (r.int(a), r.int(b), r.int(c));
-            let v: Row = std::array::from_fn(|l| a[l].wrapping_mul(b[l]).wrapping_add(c[l]));
+            let v = rows::imad(&r.int(a), &r.int(b), &r.int(c));
             match extended {
                 false => r.set(d, m, v),
                 true => {

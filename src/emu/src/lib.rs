@@ -44,5 +44,6 @@ pub use launch::{Launch, LaunchError, Outcome, launch};
 pub use memory::{Buffer, Memory};
 pub use program::{Param, Program, Section};
 pub use regs::{LANES, Mask};
+pub use rows::use_portable;
 pub use warp::Warp;
 pub use watch::{Access, Doing, Step, Watch};

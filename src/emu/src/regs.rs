@@ -39,6 +39,11 @@ impl Src {
         }
     }
 
+    /// Whether nothing is done to it on the way.
+    pub(crate) fn is_plain(self) -> bool {
+        self == self.plain()
+    }
+
     /// The same row without signs.
     pub(crate) fn plain(self) -> Self {
         Self {

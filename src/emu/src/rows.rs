@@ -1,6 +1,8 @@
 //! Arithmetic on whole rows. Each function is compiled twice, for any processor and for one with AVX2 and FMA, and the better one is taken
 //! at run time; both give the same bits, because a fused multiply-add is rounded once either way.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use crate::regs::{LANES, Row, Wide};
 
 /// Results below the normal range become a zero of their sign, and so do arguments.
@@ -21,8 +23,17 @@ pub fn flush(x: u32) -> u32 {
 }
 
 #[inline(always)]
-fn argument(x: u32, mode: Mode) -> f32 {
-    f32::from_bits(if mode.flush { flush(x) } else { x })
+fn argument<const FLUSH: bool>(x: u32) -> f32 {
+    f32::from_bits(if FLUSH { flush(x) } else { x })
+}
+
+#[inline(always)]
+fn outcome<const FLUSH: bool, const SATURATE: bool>(x: f32) -> u32 {
+    let mode = Mode {
+        flush: FLUSH,
+        saturate: SATURATE,
+    };
+    result(x, mode)
 }
 
 /// A result as the hardware gives it: one NaN, flushed, saturated.
@@ -44,14 +55,38 @@ pub fn saturate(bits: u32) -> u32 {
     }
 }
 
+/// What arithmetic may use: 0 is not known yet, 1 any processor's instructions, 2 AVX2 and FMA.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// Whether arithmetic leaves the processor's vector instructions unused, for tests and measurements: results are the same.
+pub fn use_portable(portable: bool) {
+    LEVEL.store(if portable { 1 } else { 0 }, Ordering::Relaxed);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn is_fast() -> bool {
+    match LEVEL.load(Ordering::Relaxed) {
+        0 => detect(),
+        level => level == 2,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[cold]
+fn detect() -> bool {
+    let fast = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    LEVEL.store(if fast { 2 } else { 1 }, Ordering::Relaxed);
+    fast
+}
+
 macro_rules! on_rows {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $row:ty),*; $($extra:ident: $kind:ty),*) -> $out:ty { $lane:expr })*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $row:ty),*; $($extra:ident: $kind:ty),*) -> $out:ty { $rows:expr })*) => {$(
         $(#[$doc])*
         pub fn $name($($arg: &$row,)* $($extra: $kind,)*) -> $out {
             #[inline(always)]
             fn body($($arg: &$row,)* $($extra: $kind,)*) -> $out {
-                let lane = $lane;
-                std::array::from_fn(|l| lane($($arg[l],)* $($extra,)*))
+                $rows
             }
             #[cfg(target_arch = "x86_64")]
             {
@@ -59,7 +94,7 @@ macro_rules! on_rows {
                 unsafe fn fast($($arg: &$row,)* $($extra: $kind,)*) -> $out {
                     body($($arg,)* $($extra,)*)
                 }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                if is_fast() {
                     // SAFETY: the processor has both features.
                     return unsafe { fast($($arg,)* $($extra,)*) };
                 }
@@ -69,39 +104,66 @@ macro_rules! on_rows {
     )*};
 }
 
+/// One loop for each mode, so that none asks for it in every lane.
+macro_rules! by_mode {
+    ($mode:ident, |$flush:ident, $saturate:ident| $row:expr) => {
+        match ($mode.flush, $mode.saturate) {
+            (false, false) => by_mode!(@ $flush false, $saturate false, $row),
+            (true, false) => by_mode!(@ $flush true, $saturate false, $row),
+            (false, true) => by_mode!(@ $flush false, $saturate true, $row),
+            (true, true) => by_mode!(@ $flush true, $saturate true, $row),
+        }
+    };
+    (@ $flush:ident $f:literal, $saturate:ident $s:literal, $row:expr) => {{
+        const $flush: bool = $f;
+        const $saturate: bool = $s;
+        $row
+    }};
+}
+
 on_rows! {
     /// `a * b + c` in single precision, rounded once to nearest.
     fma(a: Row, b: Row, c: Row; mode: Mode) -> Row {
-        |a, b, c, mode| result(argument(a, mode).mul_add(argument(b, mode), argument(c, mode)), mode)
+        by_mode!(mode, |F, S| std::array::from_fn(|l| {
+            outcome::<F, S>(argument::<F>(a[l]).mul_add(argument::<F>(b[l]), argument::<F>(c[l])))
+        }))
     }
     /// `a + b` in single precision, to nearest.
     add(a: Row, b: Row; mode: Mode) -> Row {
-        |a, b, mode| result(argument(a, mode) + argument(b, mode), mode)
+        by_mode!(mode, |F, S| std::array::from_fn(|l| outcome::<F, S>(argument::<F>(a[l]) + argument::<F>(b[l]))))
     }
     /// `a * b` in single precision, to nearest.
     mul(a: Row, b: Row; mode: Mode) -> Row {
-        |a, b, mode| result(argument(a, mode) * argument(b, mode), mode)
+        by_mode!(mode, |F, S| std::array::from_fn(|l| outcome::<F, S>(argument::<F>(a[l]) * argument::<F>(b[l]))))
     }
     /// `a * b + c` in double precision, to nearest.
     fma64(a: Wide, b: Wide, c: Wide;) -> Wide {
-        |a, b, c| {
-            let v = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c));
-            if v.is_nan() { nan64(&[a, b, c]) } else { v.to_bits() }
-        }
+        std::array::from_fn(|l| {
+            let v = f64::from_bits(a[l]).mul_add(f64::from_bits(b[l]), f64::from_bits(c[l]));
+            if v.is_nan() { nan64(&[a[l], b[l], c[l]]) } else { v.to_bits() }
+        })
     }
     /// `a + b` in double precision, to nearest.
     add64(a: Wide, b: Wide;) -> Wide {
-        |a, b| {
-            let v = f64::from_bits(a) + f64::from_bits(b);
-            if v.is_nan() { nan64(&[a, b]) } else { v.to_bits() }
-        }
+        std::array::from_fn(|l| {
+            let v = f64::from_bits(a[l]) + f64::from_bits(b[l]);
+            if v.is_nan() { nan64(&[a[l], b[l]]) } else { v.to_bits() }
+        })
     }
     /// `a * b` in double precision, to nearest.
     mul64(a: Wide, b: Wide;) -> Wide {
-        |a, b| {
-            let v = f64::from_bits(a) * f64::from_bits(b);
-            if v.is_nan() { nan64(&[a, b]) } else { v.to_bits() }
-        }
+        std::array::from_fn(|l| {
+            let v = f64::from_bits(a[l]) * f64::from_bits(b[l]);
+            if v.is_nan() { nan64(&[a[l], b[l]]) } else { v.to_bits() }
+        })
+    }
+    /// `a * b + c` of integers, the low half.
+    imad(a: Row, b: Row, c: Row;) -> Row {
+        std::array::from_fn(|l| a[l].wrapping_mul(b[l]).wrapping_add(c[l]))
+    }
+    /// `a + b + c` of integers.
+    iadd3(a: Row, b: Row, c: Row;) -> Row {
+        std::array::from_fn(|l| a[l].wrapping_add(b[l]).wrapping_add(c[l]))
     }
 }
 
@@ -120,6 +182,43 @@ pub fn each_lane<T>(f: impl FnMut(usize) -> T) -> [T; LANES] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_ways_give_the_same_bits() {
+        let mut state = 7u64;
+        let mut row = || -> Row {
+            std::array::from_fn(|l| {
+                state = state
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
+                let bits = (state >> 32) as u32;
+                if l % 3 == 0 {
+                    bits
+                } else {
+                    bits & 0x83ff_ffff | 0x3800_0000
+                }
+            })
+        };
+        for n in 0..2000 {
+            let (a, b, c) = (row(), row(), row());
+            let wide = |x: &Row, y: &Row| -> Wide { std::array::from_fn(|l| u64::from(x[l]) << 32 | u64::from(y[l])) };
+            let (p, q, r) = (wide(&a, &b), wide(&b, &c), wide(&c, &a));
+            let mode = Mode {
+                flush: n & 1 != 0,
+                saturate: n & 2 != 0,
+            };
+            let all = || {
+                let narrow = [fma(&a, &b, &c, mode), add(&a, &b, mode), mul(&a, &b, mode)];
+                (narrow, [fma64(&p, &q, &r), add64(&p, &q), mul64(&p, &q)])
+            };
+            use_portable(false);
+            let fast = all();
+            use_portable(true);
+            let portable = all();
+            use_portable(false);
+            assert_eq!(fast, portable);
+        }
+    }
 
     #[test]
     fn flushes_saturates_and_knows_one_nan() {
