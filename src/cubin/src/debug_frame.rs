@@ -93,9 +93,10 @@ pub(crate) fn moved(
             2 => u64::from(u16_at(data, at)),
             _ => u64::from(u32_at(data, at)),
         };
-        old += delta * frame.unit;
+        // ptxas also writes steps back, as 32-bit numbers of bytes that wrap.
+        old = u64::from((old + delta * frame.unit) as u32);
         let to = m.instruction_at(old)?;
-        let advance = (to - new) / frame.unit;
+        let advance = u64::from((to as u32).wrapping_sub(new as u32)) / frame.unit;
         new = to;
         let fits = size == 4 || advance < if size == 0 { 0x40 } else { 1 << (8 * size) };
         match size {

@@ -81,6 +81,9 @@ pub fn move_code(image: &Image<'_>, moves: &[CodeMove]) -> Result<Vec<u8>, Cubin
         bytes: image.bytes().to_vec(),
         moves,
     };
+    if file.moves.is_empty() {
+        return Ok(file.bytes);
+    }
     file.check()?;
     file.symbols()?;
     file.relocations()?;
@@ -354,6 +357,10 @@ impl Mover<'_, '_> {
             what,
         })? {
             let Some((code, value, addend)) = place(frame.location as u64) else {
+                // Of a function that the linker dropped: the other frames are relocated to theirs.
+                if !relocations.is_empty() && crate::bytes::u64_at(data, frame.location) == 0 {
+                    continue;
+                }
                 return self.refused(&section, frame.location as u64, "a frame of no known function");
             };
             let Some(m) = self.moved(code) else { continue };
