@@ -48,6 +48,54 @@ fn registers_allocated_where_they_are_give_the_same_file() {
 }
 
 #[test]
+fn pressure_is_shown_and_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let kernel = ["--kernel", "switch_k", "--pressure", "--svg", arg(dir.path())];
+    let file = features();
+    let text = succeed(&[&["info", arg(&file)], &kernel[..]].concat());
+    assert!(
+        text.contains("warps resident with 256 threads") && text.contains("switch_k: "),
+        "{text}"
+    );
+    let svg = std::fs::read_to_string(dir.path().join("switch_k.sm_87.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>") && !svg.contains("NaN"));
+    let json = succeed(&["info", arg(&file), "--kernel", "switch_k", "--pressure", "--json"]);
+    assert!(json.contains("\"steps\"") && json.contains("\"peak\""), "{json}");
+}
+
+#[test]
+fn nops_go_in_and_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let [list, moved, back] = ["list", "moved.cubin", "back.cubin"].map(|n| dir.path().join(n));
+    for file in own_cubins("sm_87") {
+        let original = std::fs::read(&file).unwrap();
+        succeed(&[
+            "nops",
+            arg(&file),
+            "--every",
+            "3",
+            "--list",
+            arg(&list),
+            "-o",
+            arg(&moved),
+        ]);
+        let grown = std::fs::read(&moved).unwrap();
+        assert!(code_size(&grown) > code_size(&original), "{}", file.display());
+        succeed(&["roundtrip", arg(&moved)]);
+        succeed(&[
+            "nops",
+            arg(&moved),
+            "--take-out",
+            "--list",
+            arg(&list),
+            "-o",
+            arg(&back),
+        ]);
+        assert!(std::fs::read(&back).unwrap() == original, "{}", file.display());
+    }
+}
+
+#[test]
 fn another_target_is_refused() {
     let file = &features();
     let error = fail(&["roundtrip", arg(file), "--arch", "sm_90"]);

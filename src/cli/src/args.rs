@@ -119,7 +119,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   sass2mlir info K.cubin
-  sass2mlir info a.out --attributes --json")]
+  sass2mlir info a.out --attributes --json
+  sass2mlir info K.cubin --pressure --block-threads 128 --svg charts")]
     Info(Info),
 
     /// Run the passes of a configuration over the kernels it names and write the rewritten file
@@ -368,6 +369,18 @@ pub struct Info {
     /// List the .nv.info attributes too
     #[arg(long)]
     pub attributes: bool,
+
+    /// Show live registers along the code instead, with the steps of occupancy
+    #[arg(long, conflicts_with = "attributes")]
+    pub pressure: bool,
+
+    /// Threads of a block, for kernels that do not say
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub block_threads: u32,
+
+    /// Draw them too: a file a kernel, NAME.SM.svg
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "pressure")]
+    pub svg: Option<PathBuf>,
 
     /// Report as JSON
     #[arg(long)]

@@ -67,6 +67,9 @@ struct AttributeInfo {
 
 /// Runs the command.
 pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
+    if a.pressure {
+        return super::pressure::run(a, out);
+    }
     let file = File::read(&a.input)?;
     let opened = file.open()?;
     let found = file.all_images(&opened)?;

@@ -8,6 +8,7 @@ pub mod lift;
 pub mod lower;
 pub mod nops;
 pub mod passes;
+pub mod pressure;
 pub mod regalloc;
 pub mod roundtrip;
 pub mod run;
