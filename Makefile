@@ -58,6 +58,8 @@ check-corpus: oracles
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1
+	@[ -n "$$(tests/scripts/features.sh)" ] || SASS_MLIR_CORPUS="$(CORPUS)" \
+	  cargo test --release --package sass2mlir-mlir --features mlir --test roundtrip -- --nocapture
 
 check-aarch64: deps
 	@tests/scripts/aarch64.sh

@@ -41,6 +41,12 @@ typedef struct SassPipelineOptions {
 } SassPipelineOptions;
 MLIR_CAPI_EXPORTED void sassSetPipelineOptions(MlirPassManager manager, const SassPipelineOptions *options);
 
+/* Whether a pass of that name is registered. */
+MLIR_CAPI_EXPORTED bool sassHasPass(MlirStringRef name);
+
+/* Whether the LLVM that this process has loaded is the one that this library was built with. */
+MLIR_CAPI_EXPORTED bool sassLlvmFits(void);
+
 /* Loads a dialect or pass plugin made for this LLVM. False with a message otherwise. */
 MLIR_CAPI_EXPORTED bool sassLoadPassPlugin(MlirStringRef path, SassSink error, void *user);
 

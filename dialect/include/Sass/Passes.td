@@ -23,6 +23,18 @@ def SassRetargetParam : Sass_PortablePass<"retarget-param", [
   let summary = "move reads of a kernel parameter (constant bank 0) to another offset";
 }
 
+//===-- Any other pass, where a configuration names it --------------------------------------------------------===//
+
+def SassOnEntry : Pass<"sass-on-entry", "::sass::FuncOp"> {
+  let summary = "run a pipeline on the functions whose attribute sass.entries has a number";
+  let description = [{
+    For passes that know nothing of `sass2mlir apply`. The attribute `sass.changed_<entry>` of the function says afterwards how many
+    instructions the pipeline changed, put in or took out.
+  }];
+  let options = [Option<"entry", "entry", "int", "0", "the number">,
+                 Option<"pipeline", "pipeline", "std::string", "\"\"", "passes over sass.func">];
+}
+
 //===-- Passes that say something and change nothing --------------------------------------------------------===//
 
 def SassPrintLiveness : Pass<"sass-print-liveness", "::sass::FuncOp"> {

@@ -4,6 +4,8 @@
 #include "Sass/Kernel.h"
 #include "Sass/Passes.h"
 
+#include "llvm-c/Core.h"
+#include "llvm/Config/llvm-config.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
 #include "mlir/CAPI/Registration.h"
@@ -79,6 +81,14 @@ void sassSetPipelineOptions(MlirPassManager manager, const SassPipelineOptions *
                         /*printAfterOnlyOnChange=*/true);
   if (options->reproducer.length)
     pm.enableCrashReproducerGeneration(unwrap(options->reproducer));
+}
+
+bool sassHasPass(MlirStringRef name) { return PassInfo::lookup(unwrap(name)) != nullptr; }
+
+bool sassLlvmFits() {
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  return major == LLVM_VERSION_MAJOR && minor == LLVM_VERSION_MINOR;
 }
 
 bool sassLoadPassPlugin(MlirStringRef path, SassSink error, void *user) {

@@ -67,7 +67,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> Result<Finding> {
         Command::Info(a) => commands::info::run(a, out),
         Command::Run(a) => commands::run::run(a, out),
         Command::Verify(a) => commands::verify::run(a, out),
-        Command::Apply(a) => commands::apply::run(&*representation::choose_with(cli.ir, &a.pipeline)?, a, out),
+        Command::Apply(a) => commands::apply::run(cli.ir, a, out),
         Command::Passes { json } => commands::passes::run(*json, out),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "sass2mlir", &mut &mut *out);

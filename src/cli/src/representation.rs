@@ -1,6 +1,9 @@
 //! `--ir`: what holds kernels between lifting and lowering.
 
-use anyhow::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 use engine::{Internal, Representation};
 
 /// The values of `--ir`.
@@ -26,7 +29,7 @@ pub struct Pipeline {
 
     /// Where to write module and pipeline when a pass fails or crashes; `sass-opt --run-reproducer FILE` runs it again
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub mlir_reproducer: Option<std::path::PathBuf>,
+    pub mlir_reproducer: Option<PathBuf>,
 }
 
 impl Pipeline {
@@ -79,4 +82,42 @@ pub fn choose(ir: Option<Ir>) -> Result<Box<dyn Representation>> {
             "--ir mlir: this program was built without MLIR; `cargo build --release` builds it with MLIR (needs LLVM 22)"
         ),
     }
+}
+
+/// The passes of a configuration that only MLIR has, after loading the plugins of a folder.
+pub fn native_passes(ir: Option<Ir>, folder: Option<&Path>, config: &str) -> Result<Vec<Box<dyn passes::Pass>>> {
+    let plugins = folder.map(plugins).transpose()?.unwrap_or_default();
+    #[cfg(feature = "mlir")]
+    if ir != Some(Ir::Internal) {
+        for plugin in &plugins {
+            mlir::load_pass_plugin(&plugin.display().to_string())?;
+        }
+        let known = passes::Registry::default();
+        let mut names = engine::config::pass_names(config);
+        names.retain(|name| known.get(name).is_none() && mlir::has_pass(name));
+        names.sort();
+        names.dedup();
+        let native = |name| Box::new(mlir::NativePass(name)) as Box<dyn passes::Pass>;
+        return Ok(names.into_iter().map(native).collect());
+    }
+    let _ = (ir, config);
+    match plugins.first() {
+        Some(plugin) => anyhow::bail!("{}: a plugin needs `--ir mlir`", plugin.display()),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The shared libraries in a folder, by name.
+fn plugins(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("--passes {}: cannot read the folder", folder.display()))?;
+    let mut plugins = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "so") {
+            plugins.push(path);
+        }
+    }
+    plugins.sort();
+    Ok(plugins)
 }

@@ -145,6 +145,19 @@ impl<'a> Config<'a> {
     }
 }
 
+/// The passes that a configuration names, known or not; none if it cannot be read.
+pub fn pass_names(text: &str) -> Vec<String> {
+    let Ok(root) = DeTable::parse(text) else {
+        return Vec::new();
+    };
+    let tables = root.get_ref().get("pass").and_then(|p| p.get_ref().as_array());
+    let names = tables.into_iter().flat_map(|tables| tables.iter()).filter_map(|table| {
+        let name = table.get_ref().as_table()?.get("name")?;
+        name.get_ref().as_str().map(str::to_owned)
+    });
+    names.collect()
+}
+
 struct Reader<'t> {
     text: &'t str,
     file: &'t str,

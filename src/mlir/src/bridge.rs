@@ -57,6 +57,9 @@ pub enum MlirError {
     /// The dialect and the engine are of different versions.
     #[error("the sass dialect and the engine are of different versions; build both from the same source")]
     Version,
+    /// Another LLVM is loaded than the dialect was built with.
+    #[error("the LLVM that is loaded is not the one that sass2mlir was built with; build it again")]
+    Llvm,
 }
 
 fn join(diagnostics: &[Diagnostic]) -> String {
@@ -75,6 +78,7 @@ pub struct Bridge {
 impl Bridge {
     /// Makes a context. `threads`: whether MLIR may run function passes in parallel.
     pub fn new(threads: bool) -> Result<Bridge, MlirError> {
+        register()?;
         let registry = DialectRegistry::new();
         // SAFETY: the table is static; the registry is alive.
         unsafe {
@@ -83,12 +87,6 @@ impl Bridge {
             }
             mlirDialectHandleInsertDialect(ffi::mlirGetDialectHandle__sass__(), registry.to_raw());
         }
-        static PASSES: std::sync::Once = std::sync::Once::new();
-        PASSES.call_once(|| {
-            register_all_passes();
-            // SAFETY: adds to MLIR's global registry, once.
-            unsafe { ffi::sassRegisterPasses() };
-        });
         let context = Context::new_with_registry(&registry, threads);
         context.load_all_available_dialects();
         let said = Arc::new(Mutex::new(Vec::new()));
@@ -177,19 +175,6 @@ impl Bridge {
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
-
-    /// Loads a pass plugin (a shared library for this LLVM) so that pipelines can name its passes.
-    pub fn load_pass_plugin(&self, path: &str) -> Result<(), MlirError> {
-        let mut message = Vec::new();
-        // SAFETY: both live during the call.
-        match unsafe { ffi::sassLoadPassPlugin(string_ref(path), append_text, (&raw mut message).cast()) } {
-            true => Ok(()),
-            false => Err(MlirError::Kernel(format!(
-                "{path}: {}",
-                String::from_utf8_lossy(&message)
-            ))),
-        }
-    }
 }
 
 /// What to see of a pipeline while it runs, on the standard error output.
@@ -208,6 +193,41 @@ fn string_ref(text: &str) -> MlirStringRef {
         data: text.as_ptr().cast(),
         length: text.len(),
     }
+}
+
+/// Adds all passes to MLIR's registry, once.
+fn register() -> Result<(), MlirError> {
+    static PASSES: std::sync::Once = std::sync::Once::new();
+    // SAFETY: compares numbers.
+    if !unsafe { ffi::sassLlvmFits() } {
+        return Err(MlirError::Llvm);
+    }
+    PASSES.call_once(|| {
+        register_all_passes();
+        // SAFETY: adds to a global registry, once.
+        unsafe { ffi::sassRegisterPasses() };
+    });
+    Ok(())
+}
+
+/// Loads a pass plugin (a shared library for this LLVM) so that pipelines and configurations can name its passes.
+pub fn load_pass_plugin(path: &str) -> Result<(), MlirError> {
+    register()?;
+    let mut message = Vec::new();
+    // SAFETY: both live during the call.
+    match unsafe { ffi::sassLoadPassPlugin(string_ref(path), append_text, (&raw mut message).cast()) } {
+        true => Ok(()),
+        false => Err(MlirError::Kernel(format!(
+            "{path}: {}",
+            String::from_utf8_lossy(&message)
+        ))),
+    }
+}
+
+/// Whether MLIR has a pass of that name.
+pub fn has_pass(name: &str) -> bool {
+    // SAFETY: the name lives during the call.
+    register().is_ok() && unsafe { ffi::sassHasPass(string_ref(name)) }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

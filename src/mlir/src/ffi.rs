@@ -41,6 +41,8 @@ unsafe extern "C" {
         user: *mut c_void,
     );
     pub fn sassSetPipelineOptions(manager: MlirPassManager, options: *const PipelineOptions);
+    pub fn sassHasPass(name: MlirStringRef) -> bool;
+    pub fn sassLlvmFits() -> bool;
     pub fn sassLoadPassPlugin(
         path: MlirStringRef,
         error: unsafe extern "C" fn(*mut c_void, *const std::ffi::c_char, usize),

@@ -10,6 +10,6 @@ mod ffi;
 mod representation;
 
 #[cfg(feature = "mlir")]
-pub use bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions};
+pub use bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions, has_pass, load_pass_plugin};
 #[cfg(feature = "mlir")]
-pub use representation::Mlir;
+pub use representation::{Mlir, NativePass};

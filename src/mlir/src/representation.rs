@@ -4,14 +4,15 @@ use std::cell::OnceCell;
 use std::fmt::Write as _;
 
 use engine::capi::PassRun;
+use engine::report::PassReport;
 use engine::{AllowedBits, Entry, Job, Mode, Ran, Representation};
 use ir::Kernel;
-use melior::ir::attribute::DenseI32ArrayAttribute;
-use melior::ir::operation::OperationMutLike;
-use passes::OptionValue;
+use melior::ir::attribute::{DenseI32ArrayAttribute, IntegerAttribute};
+use melior::ir::operation::{OperationLike, OperationMutLike};
+use passes::{Context, OptionValue, Options, Pass, PassResult, Refusal};
 use rayon::prelude::*;
 
-use crate::bridge::{Bridge, MlirError, Module, PipelineOptions};
+use crate::bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions};
 
 /// Kernels as functions of the sass dialect.
 #[derive(Clone, Debug, Default)]
@@ -105,29 +106,102 @@ impl Mlir {
         let pipeline = pipeline(jobs);
         let (result, mut heard) = bridge.listen(|| module.run_with(&pipeline, &self.pipeline));
         result?;
+        let said = bridge.take_diagnostics();
         let after = module.kernels()?;
-        Ok(after.into_iter().map(|kernel| ran(&mut heard, kernel)).collect())
+        let functions = module.functions();
+        let done = after.into_iter().zip(jobs).zip(functions).map(|((kernel, job), func)| {
+            let runs = heard.remove(&kernel.name).unwrap_or_default();
+            let changed = |entry: usize| func.attribute(&format!("sass.changed_{entry}")).ok();
+            ran(job, kernel, runs, &said, |entry| {
+                changed(entry)
+                    .and_then(|a| IntegerAttribute::try_from(a).ok())
+                    .map_or(0, |a| a.value() as usize)
+            })
+        });
+        Ok(done.collect())
     }
 }
 
-fn ran(heard: &mut std::collections::HashMap<String, Vec<PassRun>>, kernel: Kernel) -> Ran {
-    let runs = heard.remove(&kernel.name).unwrap_or_default();
+/// Puts together what the passes of a kernel did, in the order of its entries.
+fn ran(
+    job: &Job<'_>,
+    kernel: Kernel,
+    runs: Vec<PassRun>,
+    said: &[Diagnostic],
+    changed: impl Fn(usize) -> usize,
+) -> Ran {
+    let place = format!("loc(\"{}\":", kernel.name);
     let mut ran = Ran {
         kernel,
         passes: Vec::new(),
         allowed: AllowedBits::default(),
         failed: None,
     };
-    for run in runs {
-        let found = run.found;
-        ran.passes.push(found.report);
-        ran.allowed.add(&found.allowed);
-        if found.failed.is_some() {
-            ran.failed = found.failed;
+    let mut runs = runs.into_iter();
+    for (at, entry, mode) in &job.entries {
+        if entry.pass.is_native() {
+            let count = changed(*at);
+            ran.passes.push(PassReport {
+                name: entry.pass.name().to_owned(),
+                mode: *mode,
+                sites: count,
+                ops: count,
+                headline: None,
+                skipped: Vec::new(),
+                notes: said.iter().filter_map(|d| note(&place, d)).collect(),
+                refused: (*mode == Mode::Report).then(|| NO_REPORT.to_owned()),
+            });
+            // Such a pass names no edits: it may change what instructions compute, and neither scheduling nor don't-care bits.
+            for (offset, _, inst) in passes::instructions(&job.kernel) {
+                ran.allowed
+                    .allow(offset, job.isa.semantic_mask(inst) | job.isa.register_mask(inst));
+            }
+            continue;
+        }
+        let Some(run) = runs.next() else { break };
+        ran.passes.push(run.found.report);
+        ran.allowed.add(&run.found.allowed);
+        if run.found.failed.is_some() {
+            ran.failed = run.found.failed;
             break;
         }
     }
     ran
+}
+
+/// A diagnostic at an instruction of the kernel whose locations begin with `place`.
+fn note(place: &str, said: &Diagnostic) -> Option<String> {
+    let offset = said
+        .location
+        .strip_prefix(place)?
+        .split(':')
+        .next()?
+        .parse::<u64>()
+        .ok()?;
+    Some(format!("{offset:#06x}: {}", said.message))
+}
+
+const NO_REPORT: &str = "a pass of MLIR rewrites what it finds, it cannot only look; give it mode = \"apply\"";
+
+/// A pass that MLIR has and the engine has not: written in C++, upstream or in a plugin.
+pub struct NativePass(pub String);
+
+impl Pass for NativePass {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn summary(&self) -> &str {
+        "a pass of MLIR"
+    }
+
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _: &Context<'_>, _: &Kernel, _: &Options) -> Result<PassResult, Refusal> {
+        Err(Refusal("it is a pass of MLIR: use `--ir mlir`".to_owned()))
+    }
 }
 
 /// Says at every function which entries of the configuration name it, and where its parameters lie.
@@ -157,6 +231,16 @@ fn pipeline(jobs: &[Job<'_>]) -> String {
     for (n, (at, entry, mode)) in entries.into_iter().enumerate() {
         let comma = if n > 0 { "," } else { "" };
         let report = *mode == Mode::Report;
+        if entry.pass.is_native() {
+            // In mode `report` nothing runs: no function has an entry of that number.
+            let entry_number = if report { -1 } else { *at as i64 };
+            let _ = write!(
+                text,
+                "{comma}sass-on-entry{{entry={entry_number} pipeline={}}}",
+                entry.pass.name()
+            );
+            continue;
+        }
         let _ = write!(text, "{comma}sass-{}{{entry={at} report={report}", entry.pass.name());
         for (name, value) in entry.options.iter() {
             let _ = match value {

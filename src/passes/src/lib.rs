@@ -43,6 +43,11 @@ pub trait Pass: Send + Sync {
         None
     }
 
+    /// True for a pass that only MLIR has: `run` refuses.
+    fn is_native(&self) -> bool {
+        false
+    }
+
     /// The options it takes.
     fn options(&self) -> &[OptionSpec] {
         &[]

@@ -4,23 +4,27 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use engine::report::{ImageReport, KernelReport};
-use engine::{Config, KernelText, Outcome, Representation};
+use engine::{Config, KernelText, Outcome};
 use passes::Registry;
 
 use crate::Finding;
 use crate::args;
 use crate::output;
+use crate::representation::{self, Ir};
 
 /// Runs the command.
-pub fn run(representation: &dyn Representation, a: &args::Apply, out: &mut dyn Write) -> Result<Finding> {
+pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Finding> {
+    let representation = representation::choose_with(ir, &a.pipeline)?;
     let (name, config_name) = (a.file.display().to_string(), a.config.display().to_string());
-    let registry = Registry::default();
-    if let Some(dir) = &a.passes {
-        refuse_plugins(dir)?;
+    let config_text = output::read_text(&a.config)?;
+    let natives = representation::native_passes(ir, a.passes.as_deref(), &config_text)?;
+    let mut registry = Registry::default();
+    for pass in &natives {
+        registry.add(&**pass)?;
     }
-    let config = Config::parse(&output::read_text(&a.config)?, &config_name, &registry)?;
+    let config = Config::parse(&config_text, &config_name, &registry)?;
     let bytes = output::read(&a.file)?;
     if let Some(path) = &a.output {
         output::refuse_overwrite(path, &[&a.file, &a.config])?;
@@ -30,7 +34,7 @@ pub fn run(representation: &dyn Representation, a: &args::Apply, out: &mut dyn W
         report_only: a.report_only,
         keep_text: a.keep_mlir.is_some(),
     };
-    let outcome = engine::apply_in(representation, &bytes, &config, &options).with_context(|| name.clone())?;
+    let outcome = engine::apply_in(&*representation, &bytes, &config, &options).with_context(|| name.clone())?;
     if let Some(dir) = &a.keep_mlir {
         keep_texts(dir, &outcome.texts)?;
     }
@@ -56,21 +60,6 @@ pub fn run(representation: &dyn Representation, a: &args::Apply, out: &mut dyn W
     } else {
         Finding::Good
     })
-}
-
-/// Plugins cannot be loaded yet. A folder without any is fine, so that scripts can always name one.
-fn refuse_plugins(dir: &Path) -> Result<()> {
-    let entries = fs::read_dir(dir).with_context(|| format!("--passes {}: cannot read the folder", dir.display()))?;
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "so") {
-            bail!(
-                "{}: this version loads no plugin passes; `sass2mlir passes` lists what it has",
-                path.display()
-            );
-        }
-    }
-    Ok(())
 }
 
 /// Kernels that a pass in apply mode was to rewrite and that stay as they were: image, kernel, reason.
