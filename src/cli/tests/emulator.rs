@@ -212,3 +212,35 @@ fn two_files_are_compared() {
     assert_eq!(json[0]["outcome"], "same");
     assert!(json[0]["before"]["instructions_executed"].as_u64() > Some(100));
 }
+
+/// Other registers, and code moved by NOPs at random places, compute the same: 264 kernels each.
+#[test]
+fn rewrites_that_change_nothing_compute_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (out, list) = (path("out.cubin"), path("list"));
+    let rewrites: [&[&str]; 3] = [
+        &["regalloc", "--scramble", "7", "-o", &out],
+        &["regalloc", "-o", &out],
+        &["nops", "--seed", "3", "--list", &list, "-o", &out],
+    ];
+    let mut kernels_compared = 0;
+    for source in [
+        "int", "float", "double", "half", "convert", "flow", "memory", "warp", "tensor",
+    ] {
+        let file = kernels(&format!("emu/sm_87/{source}.cubin"));
+        for rewrite in rewrites {
+            // Exit code 1 is a kernel that was left alone.
+            let done = run(&[&rewrite[..1], &[&file], &rewrite[1..]].concat());
+            assert!(
+                done.status.code() <= Some(1),
+                "{}",
+                String::from_utf8_lossy(&done.stderr)
+            );
+            let text = output(&["verify", &file, &out, "--launches", "2", "--json"], 0);
+            let reports: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            kernels_compared += reports.as_array().expect("a list").len();
+        }
+    }
+    assert!(kernels_compared > 750, "{kernels_compared}");
+}

@@ -391,6 +391,9 @@ fn ldsm(i: &mut Decode<'_>) -> Built {
     let place = Place::take(i, Where::Shared)?;
     i.end()?;
     Ok(outside(move |w, env, m| {
+        if m != crate::regs::ALL {
+            return Err(Trap::PartOfWarp(m));
+        }
         let addresses = place.addresses(&w.regs);
         for n in 0..count {
             let mut tile = [[0u16; 8]; 8];

@@ -55,6 +55,9 @@ pub enum Trap {
         /// Bytes.
         size: u32,
     },
+    /// What a whole warp must do together was reached by some of its lanes.
+    #[error("only lanes {0:#010x} are here, and the whole warp has to be")]
+    PartOfWarp(u32),
     /// A rule of the memory checker.
     #[error("{0}")]
     Check(String),

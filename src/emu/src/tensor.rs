@@ -4,9 +4,10 @@
 //! double precision in the order of k, with the addend first, and the sum is rounded once to nearest.
 
 use crate::build::{Builder, Built, Decode};
+use crate::error::Trap;
 use crate::half::single;
-use crate::op::on_lanes;
-use crate::regs::{LANES, Pred, Regs, Row, Src};
+use crate::op::{Run, outside};
+use crate::regs::{ALL, LANES, Mask, Pred, Regs, Row, Src};
 use crate::sign::AsSigned;
 use crate::soft::{F16, F64, Round, convert};
 
@@ -79,6 +80,17 @@ fn in_c(row: usize, column: usize) -> (usize, usize) {
     (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2)
 }
 
+/// Something that all lanes of a warp do together; a part of them cannot.
+fn by_warp(f: impl Fn(&mut Regs, Mask) + Send + Sync + 'static) -> Run {
+    outside(move |w, _, m| match m {
+        ALL => {
+            f(&mut w.regs, m);
+            Ok(())
+        }
+        _ => Err(Trap::PartOfWarp(m)),
+    })
+}
+
 fn registers(r: &Regs, s: Src, count: usize) -> Vec<Row> {
     (0..count as u16).map(|n| *r.row(s.row + n)).collect()
 }
@@ -136,7 +148,7 @@ fn hmma(i: &mut Decode<'_>) -> Built {
     let (a, b, c) = (i.src_wide(ra as u16)?, i.src_wide(rb as u16)?, i.src_wide(rc)?);
     no_predicate(i)?;
     i.end()?;
-    Ok(on_lanes(move |r, m| {
+    Ok(by_warp(move |r, m| {
         let (a, b, c) = (registers(r, a, ra), registers(r, b, rb), registers(r, c, rc.into()));
         let mut out = [[0u32; LANES]; 4];
         let first = |row, column| {
@@ -183,7 +195,7 @@ fn imma(i: &mut Decode<'_>) -> Built {
     let c = i.src_wide(rc)?;
     no_predicate(i)?;
     i.end()?;
-    Ok(on_lanes(move |r, m| {
+    Ok(by_warp(move |r, m| {
         let (a, b, c) = (registers(r, a, ra), registers(r, b, rb), registers(r, c, rc.into()));
         let mut out = [[0u32; LANES]; 4];
         let first = |row, column| {
@@ -212,7 +224,7 @@ fn dmma(i: &mut Decode<'_>) -> Built {
     let (a, b, c) = (i.src_wide(2)?, i.src_wide(2)?, i.src_wide(4)?);
     no_predicate(i)?;
     i.end()?;
-    Ok(on_lanes(move |r, m| {
+    Ok(by_warp(move |r, m| {
         let (a, b) = (r.double(a), r.double(b));
         let c = [r.double(c.plain()), r.double(c.at(2).plain())];
         let mut out = [[0u64; LANES]; 2];

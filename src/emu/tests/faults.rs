@@ -83,6 +83,11 @@ fn addresses() {
 }
 
 #[test]
+fn lanes_that_are_missing() {
+    stops("part_of_warp", &["IMMA", "only lanes 0xaaaaaaaa are here"]);
+}
+
+#[test]
 fn what_never_ends() {
     stops("endless", &["no end after 10000 warp instructions"]);
     stops("trapped", &["trapped", "BPT"]);

@@ -39,3 +39,10 @@ KERNEL(never_meets) {
     I if (threadIdx.x < 32) asm volatile("bar.sync 1, 96;");
     o[i] = 1;
 }
+KERNEL(part_of_warp) {
+    I if (threadIdx.x & 1) {
+        int d[4] = {0, 0, 0, 0};
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};" : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a[i]), "r"(i), "r"(n));
+        o[i] = d[0] + d[3];
+    }
+}
