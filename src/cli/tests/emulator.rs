@@ -213,6 +213,19 @@ fn two_files_are_compared() {
     assert!(json[0]["before"]["instructions_executed"].as_u64() > Some(100));
 }
 
+#[test]
+fn a_kernel_that_is_not_emulated_does_not_keep_others_from_being_compared() {
+    let file = kernels("sm_87/own_features.cubin");
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out.cubin").to_str().expect("UTF-8").to_owned();
+    run(&["regalloc", &file, "--scramble", "1", "-o", &out]);
+    let text = output(&["verify", &file, &out, "--kernel", "tex_k", "--kernel", "switch_k"], 1);
+    assert!(
+        text.contains("tex_k: not tried: ") && text.contains(" launches, the same memory"),
+        "{text}"
+    );
+}
+
 /// Other registers, and code moved by NOPs at random places, compute the same: 264 kernels each.
 #[test]
 fn rewrites_that_change_nothing_compute_the_same() {

@@ -131,7 +131,7 @@ pub enum PrepareError {
     #[error(transparent)]
     Cubin(#[from] cubin::CubinError),
     /// Forms without an execution.
-    #[error("{kernel}: not emulated: {}", .list.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("{kernel}: not emulated: {}", shortened(.list))]
     Missing {
         /// Kernel.
         kernel: String,
@@ -146,6 +146,16 @@ pub enum PrepareError {
         /// What, and the cure.
         what: String,
     },
+}
+
+/// The first few of a list, and how many more there are.
+fn shortened(list: &[MissingForm]) -> String {
+    const SHOWN: usize = 4;
+    let shown: Vec<String> = list.iter().take(SHOWN).map(ToString::to_string).collect();
+    match list.len().saturating_sub(SHOWN) {
+        0 => shown.join("; "),
+        more => format!("{}; and {more} more", shown.join("; ")),
+    }
 }
 
 /// An instruction without an execution.

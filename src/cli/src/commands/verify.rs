@@ -21,6 +21,8 @@ struct Report {
     outcome: Outcome,
     launches: u32,
     discarded: BTreeMap<String, u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
     before: Coverage,
     after: Coverage,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,7 +37,7 @@ enum Outcome {
     NotTried,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Coverage {
     instructions: usize,
     instructions_executed: usize,
@@ -81,8 +83,10 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
             }
             let program = Program::new(image, code.name).with_context(|| before.name())?;
             let program_after = Program::new(other, code.name).with_context(|| after.name())?;
-            let found = verify::verify(&program, &program_after, &options)?;
-            reports.push(report(&program, &program_after, image, found));
+            reports.push(match verify::verify(&program, &program_after, &options) {
+                Ok(found) => report(&program, &program_after, image, found),
+                Err(e) => refused(&program, image, e.to_string()),
+            });
         }
         Ok(())
     })?;
@@ -124,9 +128,25 @@ fn report(before: &Program, after: &Program, image: &Image<'_>, found: verify::R
         outcome,
         launches: found.compared,
         discarded: found.discarded,
+        refused: None,
         before: coverage(&found.coverage, before),
         after: coverage(&found.coverage_after, after),
         difference: found.difference.as_deref().map(difference),
+    }
+}
+
+/// A kernel that the emulator cannot run.
+fn refused(program: &Program, image: &Image<'_>, why: String) -> Report {
+    Report {
+        kernel: program.name.clone(),
+        target: image.target().to_string(),
+        outcome: Outcome::NotTried,
+        launches: 0,
+        discarded: BTreeMap::new(),
+        refused: Some(why),
+        before: Coverage::default(),
+        after: Coverage::default(),
+        difference: None,
     }
 }
 
@@ -170,6 +190,10 @@ fn difference(d: &Difference) -> DifferenceReport {
 }
 
 fn write_report(out: &mut dyn Write, r: &Report) -> Result<()> {
+    if let Some(why) = &r.refused {
+        writeln!(out, "verify: {} {}: not tried: {why}", r.target, r.kernel)?;
+        return Ok(());
+    }
     let words = match r.outcome {
         Outcome::Same => "the same memory".to_owned(),
         Outcome::Different => "DIFFERENT".to_owned(),
