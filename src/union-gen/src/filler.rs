@@ -61,7 +61,7 @@ pub struct Filler {
 /// the same opcode bits 8:0, which are the same instruction with other kinds of operands, if these agree; or as in all forms seen, if
 /// these are many and agree. Taking each form out and predicting it from the others is a test.
 pub fn expect<'f>(family: &'f Family, rows: &[FillerRow]) -> HashMap<&'f str, Filler> {
-    let owned = owned(family);
+    let (owned, forced) = (owned(family), forced(family));
     let seen: HashMap<&str, &FillerRow> = rows.iter().map(|r| (r.form.as_str(), r)).collect();
     let everywhere = Agreement::of(rows.iter());
     let mut kin: HashMap<(&str, u16), Vec<&FillerRow>> = HashMap::new();
@@ -74,6 +74,7 @@ pub fn expect<'f>(family: &'f Family, rows: &[FillerRow]) -> HashMap<&'f str, Fi
         let siblings = Agreement::of(kin[&kind(form)].iter().copied());
         let mut filler = everywhere.agreed(MANY, free);
         filler.replace(siblings.agreed(1, free));
+        filler.replace(forced.get(form.form.as_str()).copied().unwrap_or_default());
         filler.replace(own.map_or(Filler::default(), |row| Filler {
             mask: row.mask,
             value: row.value,
@@ -105,7 +106,31 @@ fn owned(family: &Family) -> HashMap<&str, u128> {
     family.operands.iter().for_each(|r| add(&r.form, r.bits.mask()));
     family.fields.iter().for_each(|r| add(&r.form, r.bits.mask()));
     family.modifiers.iter().for_each(|r| add(&r.form, r.bits.mask()));
+    family.legal.iter().for_each(|r| add(&r.form, r.mask));
     owned
+}
+
+/// Bits that have one legal value: a rule that refuses the other, without exceptions.
+fn forced(family: &Family) -> HashMap<&str, Filler> {
+    let mut rows: HashMap<(&str, u16), usize> = HashMap::new();
+    for row in &family.legal {
+        *rows.entry((&row.form, row.rule)).or_default() += 1;
+    }
+    let mut out: HashMap<&str, Filler> = HashMap::new();
+    for row in family
+        .legal
+        .iter()
+        .filter(|r| !r.legal && r.mask.count_ones() == 1 && r.mask & SCHEDULING == 0)
+    {
+        if rows[&(row.form.as_str(), row.rule)] == 1 {
+            out.entry(&row.form).or_default().replace(Filler {
+                mask: row.mask,
+                value: !row.value & row.mask,
+                is_attested: false,
+            });
+        }
+    }
+    out
 }
 
 /// How many of some rows have each bit set, and clear.

@@ -2,6 +2,7 @@
 
 use super::Statement;
 use super::plan::Candidate;
+use super::refuse::is_hidden;
 use super::scan::{Scanned, Value};
 use crate::control::{self, Control};
 use crate::field::{Field, FieldKind, RegFile};
@@ -51,7 +52,26 @@ pub(super) fn word(
     for (n, note) in s.notes.iter().enumerate() {
         word = note.apply(form, word).ok_or(Misfit::Note(n))?;
     }
-    Ok(isa.decode(word))
+    let inst = isa.decode(word);
+    if inst.form != c.form && c.hides {
+        return Ok(with_some_hidden_register(isa, c, form, s, inst));
+    }
+    Ok(inst)
+}
+
+/// The instruction with a register in its hidden fields that makes it legal, if there is one: which it is must still be said.
+fn with_some_hidden_register(isa: &Isa, c: &Candidate, form: &FormData, s: &Statement<'_>, inst: Inst) -> Inst {
+    let said = s.notes.iter().fold(0, |m, n| m | n.mask(form));
+    let shaped = Inst { form: c.form, ..inst };
+    let hidden = || {
+        let fields = form.fields.iter().filter(|f| f.mask() & said == 0);
+        fields.filter(|f| is_hidden(isa, shaped, f))
+    };
+    let tried = [4, 0, 2, 8].into_iter().map(|register| {
+        let set = |w: Word, f: &Field| f.set(w, register).unwrap_or(w);
+        isa.decode(hidden().fold(inst.word, set))
+    });
+    tried.into_iter().find(|i| i.form == c.form).unwrap_or(inst)
 }
 
 fn put(isa: &Isa, field: &Field, value: &Value, pc: u64, word: Word) -> Option<Word> {
