@@ -128,12 +128,13 @@ fn listing_is_nvdisasms() {
     assert!(wrong.len() * 10_000 <= lines, "more than 0.01% of the lines differ");
 }
 
-/// `disasm --asm` and back: every word of every file, from its text, scheduling column and notes.
+/// `disasm --asm` and back. Text and scheduling alone must do for 99.9% of the lines: a note is given back only to lines that are
+/// refused without, and then every word of the file must be right.
 #[test]
 fn listings_assemble_to_the_same_file() {
     let dir = tempfile::tempdir().unwrap();
     let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
-    let (mut files, mut noted) = (0, 0);
+    let (mut files, mut lines, mut noted) = (0, 0, 0);
     for file in family() {
         let bytes = std::fs::read(&file).unwrap();
         if code_size(&bytes) == 0 {
@@ -141,17 +142,40 @@ fn listings_assemble_to_the_same_file() {
         }
         let text = succeed(&["disasm", arg(&file), "--asm"]);
         assert!(!text.contains(".opaque"), "{}: a word without a text", file.display());
-        noted += text.lines().filter(|l| l.ends_with("> ;")).count();
-        std::fs::write(&listing, text).unwrap();
+        let whole: Vec<&str> = text.lines().collect();
+        let mut bare: Vec<String> = whole.iter().map(|l| without_notes(l)).collect();
+        std::fs::write(&listing, bare.join("\n")).unwrap();
+        let report = String::from_utf8(run(&["asm", arg(&listing), "--json"]).stdout).unwrap();
+        let refused = report.lines().filter_map(|l| {
+            l.trim()
+                .strip_prefix("\"line\": ")?
+                .strip_suffix(',')?
+                .parse::<usize>()
+                .ok()
+        });
+        for line in refused {
+            bare[line - 1] = whole[line - 1].to_owned();
+            noted += 1;
+        }
+        std::fs::write(&listing, bare.join("\n")).unwrap();
         succeed(&["asm", arg(&listing), "--into", arg(&file), "-o", arg(&back)]);
         assert!(
             std::fs::read(&back).unwrap() == bytes,
             "{}: not the same file",
             file.display()
         );
-        files += 1;
+        (files, lines) = (files + 1, lines + code_size(&bytes) / 16);
     }
-    println!("asm: {files} files byte-identical, {noted} lines with notes");
+    println!("asm: {files} files byte-identical, {noted} of {lines} instructions needed a note");
+    assert!(noted * 1000 <= lines, "more than 0.1% of the instructions need a note");
+}
+
+/// A line of `disasm --asm` without its notes.
+fn without_notes(line: &str) -> String {
+    match line.rsplit_once(" <") {
+        Some((head, _)) if line.ends_with("> ;") => format!("{head} ;"),
+        _ => line.to_owned(),
+    }
 }
 
 /// `/*0010*/ TEXT ;` of a line of `sass2mlir disasm`, or nothing if it is a heading or a label.

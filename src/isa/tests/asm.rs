@@ -173,3 +173,36 @@ B------:R-:W-:Y:S05 EXIT ;
     );
     assert!(asm.listing(".L_a:\nEXIT\n.L_a:\n", None).is_err());
 }
+
+#[test]
+fn a_descriptor_is_known_where_the_code_before_leaves_it_in_one_place() {
+    let mut asm = Assembler::new(sm87());
+    let mut listing = |lines: &str| asm.listing(lines, "B------:R-:W-:-:S01".parse().ok());
+    let load = "ULDC.64 UR6, c[0x0][0x118] ;\n";
+    let words = listing(&format!("{load}LDG.E R0, [R2.64] ;\n")).expect("one place");
+    assert_eq!(words[0].words[1].bits(37, 32), 6);
+    for (unclear, why) in [
+        ("LDG.E R0, [R2.64] ;\n".to_owned(), "not loaded"),
+        (format!("@UP0 {load}LDG.E R0, [R2.64] ;\n"), "perhaps not loaded"),
+        (
+            format!("{load}ULDC.64 UR8, c[0x0][0x118] ;\nLDG.E R0, [R2.64] ;\n"),
+            "in two places",
+        ),
+        (format!("{load}UMOV UR7, 0x1 ;\nLDG.E R0, [R2.64] ;\n"), "overwritten"),
+        (
+            format!("@P0 BRA `(.L) ;\n{load}.L:\nLDG.E R0, [R2.64] ;\n"),
+            "loaded on one way",
+        ),
+    ] {
+        let errors = listing(&unclear).expect_err(why);
+        assert!(
+            errors.len() == 1 && errors[0].to_string().contains("<2.UR0=UR4>"),
+            "{why}: {errors:?}"
+        );
+    }
+    let around = format!("{load}@P0 BRA `(.L) ;\nUMOV UR4, 0x1 ;\n.L:\nLDG.E R0, [R2.64] ;\n");
+    assert_eq!(
+        listing(&around).expect("one place on both ways")[0].words[3].bits(37, 32),
+        6
+    );
+}

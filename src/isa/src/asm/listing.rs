@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{AsmError, Assembler, Line, Statement};
-use crate::Word;
+use super::{AsmError, Assembler, Line, Notes, Statement, descriptor};
 use crate::control::Control;
+use crate::{Inst, Word};
 
 /// The code of one section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,36 +45,13 @@ struct Open<'t> {
 impl Assembler<'_> {
     /// Assembles a listing as `nvdisasm -c` or `sass2mlir disasm --asm` write it: `.section .text.NAME` or `.text.NAME:` begins a
     /// section, `NAME:` is a label, other directives are passed over. An instruction without a scheduling column gets `default`; it is
-    /// an error if there is none. Every line that is wrong is reported.
+    /// an error if there is none. A descriptor that the text does not show is the one that the code before it leaves in a register pair, if
+    /// that is one on all ways. Every line that is wrong is reported.
     pub fn listing(&mut self, text: &str, default: Option<Control>) -> Result<Vec<Section>, Vec<LineError>> {
         let (sections, mut errors) = read(text);
         let mut out = Vec::new();
         for section in sections {
-            let places = |name: &str| section.labels.get(name).copied();
-            let mut words = Vec::with_capacity(section.instructions.len());
-            for Placed { line, pc, parsed } in &section.instructions {
-                let statement = Statement {
-                    text: parsed.text,
-                    pc: *pc,
-                    notes: &parsed.notes.0,
-                    places: Some(&places),
-                };
-                let none =
-                    || AsmError::Syntax("no scheduling column like B------:R-:W-:-:S01 before the instruction".into());
-                let word = parsed
-                    .control
-                    .or(default)
-                    .ok_or_else(none)
-                    .and_then(|c| self.assemble(&statement, c));
-                match word {
-                    Ok(inst) => words.push(inst.word),
-                    Err(error) => errors.push(LineError {
-                        line: *line,
-                        text: format!("{}: ", parsed.text),
-                        error,
-                    }),
-                }
-            }
+            let words = self.section(&section, default, &mut errors);
             if !words.is_empty() || !section.name.is_empty() {
                 out.push(Section {
                     name: section.name.to_owned(),
@@ -84,6 +61,81 @@ impl Assembler<'_> {
         }
         errors.sort_by_key(|e| e.line);
         if errors.is_empty() { Ok(out) } else { Err(errors) }
+    }
+
+    /// Assembles a section: first what its text says, then the accesses whose descriptor the rest of the code tells.
+    fn section(&mut self, section: &Open<'_>, default: Option<Control>, errors: &mut Vec<LineError>) -> Vec<Word> {
+        let places = |name: &str| section.labels.get(name).copied();
+        let mut insts = Vec::with_capacity(section.instructions.len());
+        let mut waiting = Vec::new();
+        for (n, placed) in section.instructions.iter().enumerate() {
+            match self.placed(placed, default, &placed.parsed.notes, &places) {
+                Ok(inst) => insts.push(inst),
+                Err(AsmError::Hidden {
+                    register: Some(field), ..
+                }) => {
+                    // Any register will do to see what the instruction does to others.
+                    let stand_in = SOME.iter().find_map(|&r| {
+                        let notes = placed.parsed.notes.with_register(field, r);
+                        self.placed(placed, default, &notes, &places).ok()
+                    });
+                    insts.push(stand_in.unwrap_or(Inst::opaque(Word(0))));
+                    waiting.push((n, field));
+                }
+                Err(error) => {
+                    insts.push(Inst::opaque(Word(0)));
+                    errors.push(placed.error(error));
+                }
+            }
+        }
+        let pairs = if waiting.is_empty() {
+            vec![]
+        } else {
+            descriptor::pairs(self.isa, &insts)
+        };
+        for (n, field) in waiting {
+            let placed = &section.instructions[n];
+            let notes = match pairs[n] {
+                Some(pair) => placed.parsed.notes.with_register(field, pair),
+                None => placed.parsed.notes.clone(),
+            };
+            match self.placed(placed, default, &notes, &places) {
+                Ok(inst) => insts[n] = inst,
+                Err(error) => errors.push(placed.error(error)),
+            }
+        }
+        insts.into_iter().map(|i| i.word).collect()
+    }
+
+    fn placed(
+        &mut self,
+        placed: &Placed<'_>,
+        default: Option<Control>,
+        notes: &Notes,
+        places: &dyn Fn(&str) -> Option<u64>,
+    ) -> Result<Inst, AsmError> {
+        let none = || AsmError::Syntax("no scheduling column like B------:R-:W-:-:S01 before the instruction".into());
+        let control = placed.parsed.control.or(default).ok_or_else(none)?;
+        let statement = Statement {
+            text: placed.parsed.text,
+            pc: placed.pc,
+            notes: &notes.0,
+            places: Some(places),
+        };
+        self.assemble(&statement, control)
+    }
+}
+
+/// Registers of which one is legal wherever a register pair is.
+const SOME: [u8; 2] = [4, 0];
+
+impl Placed<'_> {
+    fn error(&self, error: AsmError) -> LineError {
+        LineError {
+            line: self.line,
+            text: format!("{}: ", self.parsed.text),
+            error,
+        }
     }
 }
 

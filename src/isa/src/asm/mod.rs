@@ -3,6 +3,7 @@
 //! It never gives a word that prints otherwise, and never guesses: text that has several encodings is refused with what tells
 //! them apart, until a note says which is meant.
 
+mod descriptor;
 mod fill;
 mod line;
 mod listing;
@@ -69,6 +70,8 @@ pub enum AsmError {
         mask: u128,
         /// A note that says it.
         note: String,
+        /// The field, if it is a register.
+        register: Option<&'static str>,
     },
     /// Several words print this text.
     #[error("{count} words have this text, and differ in bits {} ({forms}); say which in a note like `<{note}>`", bits(*mask))]

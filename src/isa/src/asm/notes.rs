@@ -105,6 +105,17 @@ impl Notes {
             .map(Self)
     }
 
+    /// These notes, and one that says a register's number.
+    pub(super) fn with_register(&self, field: &str, register: u8) -> Self {
+        let mut notes = self.clone();
+        notes.0.push(Note::Field {
+            name: field.to_owned(),
+            file: String::new(),
+            value: i64::from(register),
+        });
+        notes
+    }
+
     /// Adds what `inst` has in the bits of `mask`: fields that no text shows by name, floats as numbers, the rest as bits.
     pub(super) fn say(&mut self, isa: &Isa, inst: Inst, mask: u128) {
         let mut left = mask;

@@ -82,6 +82,7 @@ fn misfit(isa: &Isa, c: &Candidate, scanned: &Scanned, control: Control, s: &Sta
                     what: "which NaN is meant".into(),
                     mask: field.mask(),
                     note: format!("{}=0x7fffffff", field.name),
+                    register: None,
                 };
                 return (6, hidden);
             }
@@ -130,6 +131,7 @@ pub(super) fn not_said(isa: &Isa, c: &Candidate, inst: Inst, notes: &[Note]) -> 
             what: format!("the register of operand {} of {}", f.name, form.name),
             mask: f.mask(),
             note: format!("{}={file}4", f.name),
+            register: Some(f.name),
         });
     }
     let mask = meaningless & !said;
@@ -144,6 +146,7 @@ pub(super) fn not_said(isa: &Isa, c: &Candidate, inst: Inst, notes: &[Note]) -> 
         what,
         mask,
         note: "filler".into(),
+        register: None,
     })
 }
 
