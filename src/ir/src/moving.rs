@@ -68,7 +68,7 @@ pub fn move_code(isa: &'static Isa, source: &Source<'_>, movement: &Movement) ->
         }
         let made = addresses.binary_search_by_key(&(i as u32), |(at, _)| *at);
         let word = match made.ok().map(|n| addresses[n].1) {
-            Some(address) => word.with_bits(63, 32, u64::from(place.label[address as usize / 16])),
+            Some(made) => word.with_bits(63, 32, u64::from(made.now(&place))),
             None => relabelled(source, &code, i, out.len() as u64 * 16, &place.label)?,
         };
         out.push(word);
@@ -215,8 +215,26 @@ fn displacement(isa: &Isa, inst: Inst) -> Option<usize> {
     found.next().map(|(n, _)| n)
 }
 
-/// Instructions whose immediate is a code offset, with the offset: what calls leave for their callee to come back to.
-fn return_addresses(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg) -> Result<Vec<(u32, u32)>, String> {
+/// A code offset that an immediate makes, as a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Address {
+    /// Where control goes.
+    Label(u32),
+    /// Of the instruction itself, which reads the program counter.
+    Instruction(u32),
+}
+
+impl Address {
+    fn now(self, place: &Places) -> u32 {
+        match self {
+            Address::Label(at) => place.label[at as usize],
+            Address::Instruction(at) => place.instruction[at as usize],
+        }
+    }
+}
+
+/// Instructions whose immediate is a code offset: what calls leave for their callee to come back to.
+fn return_addresses(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg) -> Result<Vec<(u32, Address)>, String> {
     let local =
         |offset: u64| (offset % 16 == 0 && offset / 16 < code.words.len() as u64).then_some((offset / 16) as u32);
     let roles = roles(source, code, &local);
@@ -226,11 +244,16 @@ fn return_addresses(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg) -> Resul
         let pc = u64::from(*i) * 16;
         match role {
             Role::Call { .. } if code.layout_of(*i as usize).is_some_and(|l| l.no_increment) => {
-                let makers = addresses.reaching(code, &roles, *i);
-                let behind = (*i + 1) * 16;
-                if !makers.is_empty() {
-                    made.extend(makers.into_iter().map(|m| (m, behind)));
-                } else if let Some(found) = beside_lepc(source, code, cfg, &addresses, *i) {
+                // First the pattern, whose other number would go unnoticed otherwise.
+                let found = match lepc_before(code, cfg, *i) {
+                    Some(lepc) => beside_lepc(source, code, cfg, &addresses, lepc, *i),
+                    None => {
+                        let makers = addresses.reaching(code, &roles, *i).into_iter();
+                        let made: Vec<_> = makers.map(|m| (m, Address::Label(*i + 1))).collect();
+                        (!made.is_empty()).then_some(made)
+                    }
+                };
+                if let Some(found) = found {
                     made.extend(found);
                 } else if !relocated_before(source, cfg, *i) {
                     return Err(format!(
@@ -249,6 +272,14 @@ fn return_addresses(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg) -> Resul
     Ok(made)
 }
 
+/// The instruction that reads the program counter in the call's block before it, if there is one.
+fn lepc_before(code: &Decoded<'_>, cfg: &Cfg, call: u32) -> Option<u32> {
+    let mnemonic = |i: u32| code.isa.form(code.layout_of(i as usize)?.form).map(|f| f.mnemonic());
+    (block_start(cfg, call)..call)
+        .rev()
+        .find(|i| mnemonic(*i) == Some("LEPC"))
+}
+
 /// `LEPC R2; MOV R11, (behind the call); MOV R20, (the LEPC); R20 = R2 + R11 - R20; CALL`: the return address as a distance from where
 /// the program counter was read.
 fn beside_lepc(
@@ -256,21 +287,17 @@ fn beside_lepc(
     code: &Decoded<'_>,
     cfg: &Cfg,
     addresses: &Addresses,
+    lepc: u32,
     call: u32,
-) -> Option<Vec<(u32, u32)>> {
+) -> Option<Vec<(u32, Address)>> {
     let start = block_start(cfg, call);
-    let is_lepc = |i: &u32| {
-        let layout = code.layout_of(*i as usize);
-        layout.is_some_and(|l| code.isa.form(l.form).is_some_and(|f| f.mnemonic() == "LEPC"))
-    };
-    let lepc = (start..call).rev().find(is_lepc)?;
     if code.layout_of(lepc as usize)?.has_label && !source.relocated.contains(&(u64::from(lepc) * 16)) {
         return Some(Vec::new()); // it reads the address behind the call itself
     }
     let behind = addresses.made_between((call + 1) * 16, start, call);
     let here = addresses.made_between(lepc * 16, start, call);
     match (&behind[..], &here[..]) {
-        (&[a], &[b]) => Some(vec![(a, (call + 1) * 16), (b, lepc * 16)]),
+        (&[a], &[b]) => Some(vec![(a, Address::Label(call + 1)), (b, Address::Instruction(lepc))]),
         _ => None,
     }
 }
