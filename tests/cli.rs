@@ -95,6 +95,45 @@ fn nops_go_in_and_out() {
     }
 }
 
+/// Other registers and other places for the code, and the emulator finds the same memory. (Kernels that read the clock are not asked.)
+#[test]
+fn moved_and_scrambled_kernels_compute_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let (list, out) = (dir.path().join("list"), dir.path().join("out.cubin"));
+    let file = features();
+    let kernels = [
+        "virt_k",
+        "indirect_k",
+        "printf_k",
+        "switch_k",
+        "f64_ops",
+        "shfl_vote",
+        "mma_bf16",
+        "cpasync_k",
+    ];
+    let check = |what: &str| {
+        for kernel in kernels {
+            let text = succeed(&["verify", arg(&file), arg(&out), "--kernel", kernel, "--launches", "4"]);
+            assert!(text.contains("the same memory"), "{what}: {text}");
+        }
+    };
+    run(&["regalloc", arg(&file), "--scramble", "3", "-o", arg(&out)]);
+    check("scrambled");
+    run(&["regalloc", arg(&file), "--scramble", "3", "--fresh", "-o", arg(&out)]);
+    check("scrambled, then fresh");
+    succeed(&[
+        "nops",
+        arg(&file),
+        "--every",
+        "3",
+        "--list",
+        arg(&list),
+        "-o",
+        arg(&out),
+    ]);
+    check("moved");
+}
+
 #[test]
 fn another_target_is_refused() {
     let file = &features();

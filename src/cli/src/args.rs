@@ -234,6 +234,10 @@ pub struct Regalloc {
     #[arg(long)]
     pub fresh: bool,
 
+    /// Take the kernels' Mercury form out (sm_100 and up), from which a driver may build their code again
+    #[arg(long)]
+    pub strip_mercury: bool,
+
     /// Where to write the result
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -265,6 +269,10 @@ pub struct Nops {
     /// Take the instructions of the list out
     #[arg(long)]
     pub take_out: bool,
+
+    /// Take the kernels' Mercury form out (sm_100 and up), from which a driver may build their code again
+    #[arg(long)]
+    pub strip_mercury: bool,
 
     /// Where to write the result
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -477,6 +485,10 @@ pub struct Apply {
     /// A folder of plugin passes (.so); the built-in passes need none
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub passes: Option<PathBuf>,
+
+    /// Take the kernels' Mercury form out (sm_100 and up), from which a driver may build their code again
+    #[arg(long)]
+    pub strip_mercury: bool,
 
     /// Where to write the result
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "report_only")]

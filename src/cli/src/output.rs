@@ -65,6 +65,18 @@ pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Resul
     write().with_context(|| format!("{}: cannot write", path.display()))
 }
 
+/// Writes a rewritten file as [`write_atomically`] does. Kernels in Mercury form are taken out first if the user asked for it; else
+/// the user is told of them, if the file changed.
+pub fn write_rewritten(path: &Path, bytes: &[u8], input: &Path, old: &[u8], strip_mercury: bool) -> Result<()> {
+    if strip_mercury {
+        return write_atomically(path, &engine::mercury::strip(bytes)?, Some(input));
+    }
+    if bytes != old && engine::mercury::is_in(bytes)? {
+        eprintln!("sass2mlir: {}: warning: {}", input.display(), engine::mercury::WARNING);
+    }
+    write_atomically(path, bytes, Some(input))
+}
+
 #[cfg(unix)]
 fn set_permissions(file: &fs::File, like: Option<&Path>) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

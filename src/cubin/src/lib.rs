@@ -19,6 +19,7 @@ mod error;
 pub mod fatbin;
 pub mod image;
 mod lz4;
+pub mod mercury;
 pub mod movement;
 pub mod nvinfo;
 mod params;

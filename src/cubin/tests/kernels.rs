@@ -282,3 +282,21 @@ fn a_patch_refuses_the_code_of_another_image() {
     let foreign = &b.codes()[3];
     assert!(Patch::new(&a).replace_code(foreign, foreign.bytes).is_err());
 }
+
+#[test]
+fn mercury_is_taken_out_and_nothing_moves() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_100a/own_features.cubin");
+    let bytes = std::fs::read(path).expect("readable");
+    let image = cubin::Image::parse(&bytes).expect("a cubin");
+    let stripped = cubin::mercury::strip(&image)
+        .expect("can be read")
+        .expect("has Mercury");
+    let new = cubin::Image::parse(&stripped).expect("still a cubin");
+    assert!(!new.abi().mercury && image.abi().mercury);
+    assert_eq!(new.target(), image.target());
+    for (a, b) in image.codes().iter().zip(new.codes()) {
+        assert_eq!((a.name, a.bytes, &a.range), (b.name, b.bytes, &b.range));
+    }
+    assert_eq!(image.codes().len(), new.codes().len());
+    assert!(cubin::mercury::strip(&new).expect("can be read").is_none());
+}

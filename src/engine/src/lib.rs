@@ -11,6 +11,7 @@ pub mod capi;
 pub mod config;
 mod error;
 pub mod mask;
+pub mod mercury;
 pub mod moving;
 mod open;
 pub mod regalloc;

@@ -33,8 +33,6 @@ pub struct Outcome {
     pub bytes: Vec<u8>,
     /// Every kernel, in file order.
     pub kernels: Vec<KernelMove>,
-    /// What a user should know.
-    pub warnings: Vec<String>,
 }
 
 /// What to do with one section of code.
@@ -82,7 +80,6 @@ fn move_all(opened: &Opened<'_>, images: &Images<'_>, plan: &Plan<'_>) -> Result
     let mut done = Outcome {
         bytes: Vec::new(),
         kernels: Vec::new(),
-        warnings: Vec::new(),
     };
     let mut replaced = Vec::new();
     for open in &images.list {
@@ -106,12 +103,6 @@ fn move_all(opened: &Opened<'_>, images: &Images<'_>, plan: &Plan<'_>) -> Result
                     kernel.inserted.clear();
                 }
             }
-        }
-        if image.abi().mercury && !moves.is_empty() {
-            done.warnings.push(format!(
-                "{}the kernels are there in Mercury form too, which stays as it was: a driver may build its code from that",
-                if open.path.is_empty() { String::new() } else { format!("{}: ", open.path) }
-            ));
         }
         done.kernels.append(&mut kernels);
     }

@@ -39,7 +39,8 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
         keep_texts(dir, &outcome.texts)?;
     }
     if let Some(path) = &a.output {
-        output::write_atomically(path, outcome.bytes.as_deref().unwrap_or(&bytes), Some(&a.file))?;
+        let new = outcome.bytes.as_deref().unwrap_or(&bytes);
+        output::write_rewritten(path, new, &a.file, &bytes, a.strip_mercury)?;
     }
     let failed = left_alone(&outcome);
     for (image, kernel, why) in &failed {

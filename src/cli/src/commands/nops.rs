@@ -22,9 +22,6 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
         false => engine::moving::put_nops(&opened, &images, a.seed, a.every),
     };
     let done = done.with_context(|| file.name())?;
-    for warning in &done.warnings {
-        eprintln!("sass2mlir: {}: warning: {warning}", file.name());
-    }
     if !a.take_out {
         let mut list = String::new();
         for k in &done.kernels {
@@ -34,7 +31,7 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
         }
         output::write_atomically(&a.list, list.as_bytes(), None)?;
     }
-    output::write_atomically(&a.output, &done.bytes, Some(&a.input.file))?;
+    output::write_rewritten(&a.output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
     let mut left_alone = 0;
     for k in &done.kernels {
         if let Some(why) = &k.left_alone {

@@ -29,7 +29,7 @@ pub fn run(a: &args::Regalloc, out: &mut dyn Write) -> Result<Finding> {
     bar.finish_and_clear();
     let done = done.with_context(|| file.name())?;
     if let Some(output) = &a.output {
-        output::write_atomically(output, &done.bytes, Some(&a.input.file))?;
+        output::write_rewritten(output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
     }
     let left_alone = done.kernels.iter().filter(|k| k.left_alone.is_some()).count();
     let same_file = !a.pinned || done.bytes == file.bytes();
