@@ -71,7 +71,6 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         unguarded,
         reads: registers(Slot::reads),
         writes: registers(Slot::writes),
-        merges: registers(|s| s.dir == Dir::Write),
         form: inst.form,
         name,
         nop: form.mnemonic() == "NOP",
@@ -286,7 +285,7 @@ fn clause<'a>(out: &mut Writer, keyword: &str, slots: impl Iterator<Item = (usiz
     out.lit(if open { ")" } else { "" });
 }
 
-/// A register field, if its number is contiguous bits, straight or inverted, or a constant.
+/// A register field, if its number is contiguous bits of one half of the word, straight or inverted, or a constant.
 fn field_slot(target: Target, index: u8, field: &Field, dir: Dir, width: u8) -> Option<Slot> {
     let file = field.kind.file()?;
     let mask = field.mask();
@@ -298,7 +297,8 @@ fn field_slot(target: Target, index: u8, field: &Field, dir: Dir, width: u8) -> 
         u8::try_from(set).is_ok_and(|v| v == xor ^ (1 << k))
     });
     let contiguous = bits as u16 & (bits as u16 + 1) == 0;
-    (fits && contiguous).then(|| Slot {
+    let in_one_half = mask as u64 == 0 || mask >> 64 == 0;
+    (fits && contiguous && in_one_half).then(|| Slot {
         field: Some(index),
         file,
         dir,

@@ -103,27 +103,17 @@ impl Slot {
             file,
             ..
         } = *self;
+        let tied = self.reads();
         (0..self.width).map(move |step| Register {
-            lo,
+            high: lo >= 64,
+            shift: lo % 64,
             mask,
             xor,
             step,
+            tied,
             end: zero,
             zero: Pin::zero(file),
             first: Pin::new(file, 0),
-        })
-    }
-
-    /// The register `k` behind the one of that encoded number.
-    pub(crate) fn nth(&self, number: u8, k: u8) -> Option<Pin> {
-        if number as u16 >= self.zero {
-            return Some(Pin::zero(self.file));
-        }
-        let at = number as u16 + k as u16;
-        Some(if at >= self.zero || at > 255 {
-            Pin::zero(self.file)
-        } else {
-            Pin::new(self.file, at as u8)
         })
     }
 
@@ -149,25 +139,56 @@ impl Slot {
 /// One 32-bit register of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Register {
-    lo: u8,
+    /// In which half of the word its field is, and where. (No field is in both; and two 64-bit shifts are quicker than one of 128.)
+    high: bool,
+    shift: u8,
     mask: u8,
     xor: u8,
     step: u8,
+    /// Its slot reads it, whatever else it does.
+    pub tied: bool,
     /// From this number on it is the constant register.
     end: u16,
-    zero: Pin,
+    pub zero: Pin,
     first: Pin,
 }
 
 impl Register {
     #[inline]
     pub fn pin(self, word: Word) -> Pin {
-        let number = u16::from(((word.0 >> self.lo) as u8 & self.mask) ^ self.xor) + u16::from(self.step);
+        let half = if self.high {
+            (word.0 >> 64) as u64
+        } else {
+            word.0 as u64
+        };
+        let number = u16::from(((half >> self.shift) as u8 & self.mask) ^ self.xor) + u16::from(self.step);
         if number >= self.end {
             self.zero
         } else {
             self.first.behind(number as u8)
         }
+    }
+
+    /// It is the one whose number is in the word.
+    pub fn is_first(self) -> bool {
+        self.step == 0
+    }
+
+    /// The word with the number of `pin`, where the field's bits are zero. What does not fit reads as another register afterwards. Only
+    /// the first register of a slot has a number.
+    #[inline]
+    pub fn put(self, word: Word, pin: Pin) -> Word {
+        let number = if pin.is_zero() { self.end as u8 } else { pin.number() };
+        let mask = if self.is_first() { self.mask } else { 0 };
+        let half = u64::from((number ^ self.xor) & mask) << self.shift;
+        Word(
+            word.0
+                | if self.high {
+                    u128::from(half) << 64
+                } else {
+                    u128::from(half)
+                },
+        )
     }
 }
 
@@ -263,8 +284,6 @@ pub struct Layout {
     pub(crate) reads: Box<[Register]>,
     /// The registers that the slots write, in result order; a write to the constant register has no result.
     pub(crate) writes: Box<[Register]>,
-    /// Those of `writes` that are not read.
-    pub(crate) merges: Box<[Register]>,
     pub(crate) segs: Vec<Seg>,
     /// Text for `segs` and `types`, and `PAD` more bytes.
     pub(crate) literals: Vec<u8>,
@@ -328,7 +347,8 @@ impl Layout {
     #[inline]
     pub fn each_merge(&self, word: Word, f: impl FnMut(Pin)) {
         if self.is_guarded(word) {
-            let pins = self.merges.iter().map(|r| r.pin(word));
+            let merges = self.writes.iter().filter(|r| !r.tied);
+            let pins = merges.map(|r| r.pin(word));
             pins.filter(|p| !p.is_zero()).for_each(f);
         }
     }

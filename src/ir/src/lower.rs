@@ -3,11 +3,11 @@
 //! The registers of every word are cleared and written again from the pins of the operation's values, so the bytes come out right only
 //! if the values are. Nothing else in a word changes, but for code labels whose target moved.
 
-use isa::{Inst, Isa};
+use isa::{Inst, Isa, Word};
 
 use crate::check::{self, Disagreement};
 use crate::kernel::{Kernel, NONE, OpId, OpKind};
-use crate::layout::{Layout, Slot};
+use crate::layout::{Layout, Register, Slot};
 use crate::pin::Pin;
 
 /// Why a kernel cannot be lowered.
@@ -104,86 +104,64 @@ fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
 }
 
 /// The word of an instruction with its registers written from the pins of its values.
-fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<isa::Word, Disagreement> {
+fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<Word, Disagreement> {
     let at = op as usize;
-    let original = kernel.words[at];
     let operands = &kernel.operands[kernel.operand_start[at] as usize..kernel.operand_start[at + 1] as usize];
-    let mut reads = operands.iter().map(|v| kernel.pins[v.index()]);
-    let mut writes = kernel.pins[kernel.result_start[at] as usize..kernel.result_start[at + 1] as usize]
-        .iter()
-        .copied();
-    let fail = |message: String| Err(Disagreement { op: OpId(op), message });
-    let mut word = isa::Word(original.0 & !layout.register_mask);
-    let guarded = guarded(layout, original, operands.first().map(|v| kernel.pin(*v)));
-    // What a guarded instruction writes, in order, to hold the merged values against.
-    let mut merged: [Option<Pin>; 16] = [None; 16];
-    let mut merges = 0;
-    for slot in &layout.slots {
-        if !slot.reads() && !slot.writes() {
+    let results = &kernel.pins[kernel.result_start[at] as usize..kernel.result_start[at + 1] as usize];
+    let original = kernel.words[at];
+    let mut word = Word(original.0 & !layout.register_mask);
+    let fail = |message: &str| {
+        Err(Disagreement {
+            op: OpId(op),
+            message: message.into(),
+        })
+    };
+    let misfit = |register: &Register, pin: Pin| {
+        let message = match register.is_first() {
+            true => format!("{pin} cannot be encoded in this operand"),
+            false => format!("a tuple needs consecutive registers, {pin} is out of line"),
+        };
+        Err(Disagreement { op: OpId(op), message })
+    };
+    if operands.len() < layout.reads.len() {
+        return fail("it has too few operands");
+    }
+    for (register, value) in layout.reads.iter().zip(operands) {
+        let pin = kernel.pins[value.index()];
+        word = register.put(word, pin);
+        if register.pin(word) != pin {
+            return misfit(register, pin);
+        }
+    }
+    let mut results = results.iter().copied();
+    let mut merged = operands[layout.reads.len()..].iter().map(|v| kernel.pins[v.index()]);
+    let guarded = layout.is_guarded(word);
+    for register in &layout.writes {
+        // A register that is read and written is in the word already. The constant register has no value: the word says that it is written.
+        if !register.tied && register.is_first() {
+            let pin = match register.pin(original).is_zero() {
+                true => register.zero,
+                false => match results.clone().next() {
+                    Some(pin) => pin,
+                    None => return fail("it has too few results"),
+                },
+            };
+            word = register.put(word, pin);
+        }
+        let pin = register.pin(word);
+        if pin.is_zero() {
             continue;
         }
-        let mut first = None;
-        if slot.reads() {
-            for k in 0..slot.width {
-                let Some(pin) = reads.next() else {
-                    return fail("it has too few operands".into());
-                };
-                if k == 0 {
-                    first = Some(pin);
-                } else if Some(pin) != first.and_then(|f| follow(slot, f, k)) {
-                    return fail(format!("a tuple needs consecutive registers, {pin} is out of line"));
-                }
-            }
+        match results.next() {
+            Some(result) if result == pin => {}
+            Some(result) => return misfit(register, result),
+            None => return fail("it has too few results"),
         }
-        if slot.writes() {
-            let tied = first;
-            // The constant register has no value: the word says that it is written.
-            let zero = slot.pin(original).is_zero();
-            for k in 0..slot.width {
-                let expected = first.and_then(|f| follow(slot, f, k));
-                if k == 0 && zero {
-                    first = Some(Pin::zero(slot.file));
-                }
-                if zero || expected.is_some_and(|p| p.is_zero()) {
-                    break;
-                }
-                let Some(pin) = writes.next() else {
-                    return fail("it has too few results".into());
-                };
-                if k == 0 && tied.is_none() {
-                    first = Some(pin);
-                } else if Some(pin) != expected {
-                    return fail(format!("a tuple needs consecutive registers, {pin} is out of line"));
-                }
-                if guarded && !slot.reads() {
-                    if let Some(m) = merged.get_mut(merges) {
-                        *m = Some(pin);
-                    }
-                    merges += 1;
-                }
-            }
-        }
-        let first = first.unwrap_or(Pin::zero(slot.file));
-        if first.file() != slot.file {
-            return fail(format!("{first} is not in the register file of the operand"));
-        }
-        word = match slot.encode(first).and_then(|n| slot.put(word, n)) {
-            Some(word) => word,
-            None => return fail(format!("{first} cannot be encoded in this operand")),
-        };
-    }
-    for pin in merged.iter().take(merges) {
-        if reads.next() != *pin {
-            return fail("a guarded write merges with a value that is in another register".into());
+        if guarded && !register.tied && merged.next() != Some(pin) {
+            return fail("a guarded write merges with a value that is in another register");
         }
     }
     Ok(word)
-}
-
-/// The k-th register behind `first`.
-fn follow(slot: &Slot, first: Pin, k: u8) -> Option<Pin> {
-    let number = slot.encode(first)?;
-    slot.nth(number, k)
 }
 
 /// Control that goes on behind a block must go to the next one.
@@ -216,7 +194,7 @@ fn flows_on(kernel: &Kernel, b: usize) -> Result<(), Disagreement> {
 }
 
 /// As [`Layout::is_guarded`], by the operand instead of the word.
-fn guarded(layout: &Layout, word: isa::Word, guard: Option<Pin>) -> bool {
+fn guarded(layout: &Layout, word: Word, guard: Option<Pin>) -> bool {
     layout.has_guard() && (layout.guard_negated(word) || !guard.is_some_and(|g| g.is_zero()))
 }
 
@@ -256,7 +234,7 @@ impl Kernel {
             let word = self.words[at];
             let kept = |s: &&Slot| s.writes() && s.pin(word).is_zero();
             let kept = layout.slots.iter().filter(kept).fold(0, |m, s| m | s.bits());
-            self.words[at] = isa::Word(word.0 & (!layout.register_mask | kept));
+            self.words[at] = Word(word.0 & (!layout.register_mask | kept));
         }
     }
 

@@ -13,15 +13,14 @@ pub(crate) struct Out {
 impl Out {
     pub fn with_capacity(bytes: usize) -> Out {
         Out {
-            bytes: vec![0; bytes.max(64)],
+            bytes: vec![0; bytes],
             len: 0,
         }
     }
 
     #[cold]
     fn grow(&mut self, bytes: usize) {
-        let size = (self.bytes.len() * 2).max(self.len + bytes);
-        self.bytes.resize(size, 0);
+        self.bytes.resize(self.len + self.len / 2 + bytes, 0);
     }
 
     /// Lets `write` fill in a line of at most `bytes` bytes, the chunks that reach over its end included.

@@ -228,9 +228,9 @@ impl Parser<'_> {
                 }
                 Item::Merge if layout.is_guarded(word) => {
                     let mut count = 0;
-                    for register in &layout.merges {
+                    for register in &layout.writes {
                         let pin = register.pin(word);
-                        if pin.is_zero() {
+                        if pin.is_zero() || register.tied {
                             continue;
                         }
                         match count {

@@ -30,7 +30,7 @@ pub fn file_letters(file: RegFile) -> &'static str {
 }
 
 /// The MLIR type of a 32-bit register (or predicate, or barrier) of the file.
-pub fn file_type(file: RegFile) -> &'static str {
+pub const fn file_type(file: RegFile) -> &'static str {
     match file {
         RegFile::R => "!sass.reg",
         RegFile::UR => "!sass.ureg",
@@ -38,6 +38,27 @@ pub fn file_type(file: RegFile) -> &'static str {
         RegFile::UP => "!sass.upred",
         RegFile::B => "!sass.barrier",
     }
+}
+
+/// [`file_type`] as an array, and how long it is.
+pub(crate) fn file_type_array(file: RegFile) -> &'static ([u8; 16], usize) {
+    const fn array(text: &str) -> ([u8; 16], usize) {
+        let mut bytes = [0; 16];
+        let mut at = 0;
+        while at < text.len() {
+            bytes[at] = text.as_bytes()[at];
+            at += 1;
+        }
+        (bytes, text.len())
+    }
+    static TYPES: [([u8; 16], usize); 5] = [
+        array(file_type(RegFile::R)),
+        array(file_type(RegFile::UR)),
+        array(file_type(RegFile::P)),
+        array(file_type(RegFile::UP)),
+        array(file_type(RegFile::B)),
+    ];
+    &TYPES[file_index(file)]
 }
 
 /// The number that names the constant register of the file (`RZ`, `URZ`, `PT`, `UPT`): `None` for `B`, which has none.
@@ -119,6 +140,27 @@ impl Pin {
         (bits >> 12 == 0 && usize::from(bits >> 8 & 7) < FILES.len()).then_some(Pin(bits))
     }
 
+    /// Its name, `R4` or `URZ`, and how long that is.
+    pub(crate) fn text(self) -> ([u8; 8], usize) {
+        let mut text = [0; 8];
+        let letters = file_letters(self.file()).as_bytes();
+        let mut len = letters.len();
+        text[..len].copy_from_slice(letters);
+        let number = self.number();
+        let digits = match (self.is_zero(), self.file()) {
+            (true, RegFile::P | RegFile::UP) => [0, 0, b'T'],
+            (true, _) => [0, 0, b'Z'],
+            (false, _) => [number / 100, number / 10 % 10, number % 10 + b'0'],
+        };
+        for (digit, least) in digits.into_iter().zip([100, 10, 0]) {
+            if least == 0 || number >= least {
+                text[len] = if least > 0 { digit + b'0' } else { digit };
+                len += 1;
+            }
+        }
+        (text, len)
+    }
+
     /// Reads `R4`, `UR63`, `PT`, ...
     pub fn parse(text: &str) -> Option<Pin> {
         let digits = text.find(|c: char| c.is_ascii_digit());
@@ -142,12 +184,8 @@ impl Pin {
 
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file();
-        match (self.is_zero(), file) {
-            (true, RegFile::P | RegFile::UP) => write!(f, "{}T", file_letters(file)),
-            (true, _) => write!(f, "{}Z", file_letters(file)),
-            (false, _) => write!(f, "{}{}", file_letters(file), self.number()),
-        }
+        let (text, len) = self.text();
+        f.write_str(std::str::from_utf8(&text[..len]).unwrap_or("?"))
     }
 }
 

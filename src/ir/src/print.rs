@@ -4,15 +4,16 @@ use std::fmt::Write as _;
 
 use isa::{RegFile, Word};
 
+use crate::graph::{self, Graph};
 use crate::kernel::{BlockId, Kernel, NONE, Op, OpKind, SUCCESSOR, ValueId};
 use crate::layout::{Flow, Item, Layout};
 use crate::out::{Line, Out, PAD, decimal};
-use crate::pin::{Pin, file_type};
+use crate::pin::{Pin, file_type, file_type_array};
 use crate::shape::quote;
 
 /// The text of a module.
 pub fn print_module(kernels: &[Kernel]) -> String {
-    let mut out = Out::with_capacity(kernels.iter().map(|k| k.op_count() * 200 + 1000).sum());
+    let mut out = Out::with_capacity(kernels.iter().map(|k| k.op_count() * 192).sum::<usize>() + 8192);
     out.push_str("module {\n");
     for kernel in kernels {
         Printer {
@@ -143,11 +144,12 @@ impl<'k> Printer<'k, '_> {
         let _ = write!(self.out, "sm = \"{}\"", kernel.target);
         self.tail();
         self.out.push_str("} {\n");
-        let predecessors = predecessors(kernel);
+        let (start, predecessors) = predecessors(kernel);
         for block in kernel.blocks() {
             let b = block.id();
             if b.0 > 0 {
-                self.block_header(b, &predecessors[b.index()]);
+                let from = start[b.index()] as usize..start[b.index() + 1] as usize;
+                self.block_header(b, &predecessors[from]);
             }
             let last = block.op_range().end.wrapping_sub(1);
             for op in block.ops() {
@@ -168,7 +170,8 @@ impl<'k> Printer<'k, '_> {
         for block in kernel.blocks() {
             self.out.push_str(if block.id().0 > 0 { ", [" } else { "[" });
             for (k, arg) in block.args().enumerate() {
-                let _ = write!(self.out, "{}\"{}\"", if k > 0 { ", " } else { "" }, kernel.pin(arg));
+                self.out.push_str(if k > 0 { ", " } else { "" });
+                self.pin(kernel.pin(arg));
             }
             self.out.push(b']');
         }
@@ -211,10 +214,13 @@ impl<'k> Printer<'k, '_> {
         match predecessors {
             [] => self.out.push_str("  // no predecessors"),
             [p] => {
-                let _ = write!(self.out, "  // pred: ^bb{p}");
+                self.out.push_str("  // pred: ^bb");
+                self.out.decimal(*p);
             }
             all => {
-                let _ = write!(self.out, "  // {} preds: ", all.len());
+                self.out.push_str("  // ");
+                self.out.decimal(all.len() as u32);
+                self.out.push_str(" preds: ");
                 for (k, p) in all.iter().enumerate() {
                     self.out.push_str(if k > 0 { ", ^bb" } else { "^bb" });
                     self.out.decimal(*p);
@@ -225,109 +231,81 @@ impl<'k> Printer<'k, '_> {
     }
 
     fn operation(&mut self, op: Op<'k>) {
+        let text = match op.kind() {
+            OpKind::Inst => return self.instruction(op),
+            OpKind::Constant(file) => constant_op(file),
+            OpKind::LiveIn => "builtin.unrealized_conversion_cast to ",
+            OpKind::Label => "sass.label ",
+            OpKind::Entry => "sass.entry",
+            OpKind::Fall => "sass.fall",
+            OpKind::End => "sass.end",
+            OpKind::Opaque => "sass.opaque",
+        };
         self.out.push_str("    ");
-        match op.kind() {
-            OpKind::Constant(file) => {
-                let _ = write!(self.out, "%{} = {}", constant_name(file), constant_op(file));
+        if let Some(result) = op.results().next() {
+            self.name(result);
+            self.out.push_str(" = ");
+        }
+        self.out.push_str(text);
+        self.successors();
+        match (op.kind(), op.result_pins()) {
+            (OpKind::LiveIn, [pin]) => {
+                self.out.push_str(file_type(pin.file()));
+                self.out.push_str(" {sass.pin = ");
+                self.pin(*pin);
+                self.out.push(b'}');
             }
-            OpKind::LiveIn => {
-                self.results(op);
-                let pin = op.results().next().map(|v| self.kernel.pin(v));
-                if let Some(pin) = pin {
-                    self.out.push_str("builtin.unrealized_conversion_cast to ");
-                    self.out.push_str(file_type(pin.file()));
-                    let _ = write!(self.out, " {{sass.pin = \"{pin}\"}}");
-                }
-            }
-            OpKind::Label => {
-                self.out.push_str("sass.label ");
-                self.out.decimal(op.label().unwrap_or(0));
-            }
-            OpKind::Entry => {
-                self.out.push_str("sass.entry");
-                self.successors();
-            }
-            OpKind::Fall => {
-                self.out.push_str("sass.fall");
-                self.successors();
-            }
-            OpKind::End => self.out.push_str("sass.end"),
-            OpKind::Opaque => {
-                self.out.push_str("sass.opaque");
-                self.successors();
+            (OpKind::Label, _) => self.out.decimal(op.label().unwrap_or(0)),
+            (OpKind::Opaque, _) => {
                 self.out.push_str(" raw ");
                 self.hex_word(op.word());
             }
-            OpKind::Inst => self.instruction(op),
+            _ => {}
         }
         self.out.push(b'\n');
     }
 
     fn instruction(&mut self, op: Op<'k>) {
-        let kernel = self.kernel;
-        self.results(op);
         let Some(layout) = op.layout() else { return };
-        let word = op.word();
         let inst = Inst {
             layout,
-            word,
+            word: op.word(),
             operands: op.operands(),
             names: self.names,
-            label: kernel.labels[op.id().index()],
+            result: op.results().next(),
+            results: op.result_pins(),
+            label: self.kernel.labels[op.id().index()],
         };
-        self.out.line(inst.size(), |line| inst.write(line));
-        let results = op.result_pins();
-        if matches!(layout.flow, Flow::Call | Flow::Return) {
-            self.summary(op.operands(), results, layout, word);
+        let calls = matches!(layout.flow, Flow::Call | Flow::Return);
+        if self.terminates.is_none() && !calls {
+            return self.out.line(inst.size(), |line| {
+                inst.begin(line);
+                inst.end(line);
+            });
+        }
+        self.out.line(inst.size(), |line| inst.begin(line));
+        if calls {
+            self.summary(&inst);
         }
         self.successors();
-        self.out.line(Inst::END + layout.literals.len(), |line| {
-            inst.write_end(line, results);
-        });
-        if let [first, rest @ ..] = results {
-            if !(rest.is_empty() && Some(first.file()) == layout.types.single) {
-                self.out.push_str(file_type(first.file()));
-                for pin in rest {
-                    self.out.push_str(", ");
-                    self.out.push_str(file_type(pin.file()));
-                }
-                self.out.push(b')');
-            }
-        }
+        self.out.line(inst.size(), |line| inst.end(line));
     }
 
     /// What a call or a return reads and writes without naming it.
-    fn summary(&mut self, operands: &[ValueId], results: &[Pin], layout: &Layout, word: Word) {
-        let reads = operands.get(layout.own_operands(word)..).unwrap_or(&[]);
+    fn summary(&mut self, inst: &Inst<'_>) {
+        let reads = inst.operands.get(inst.layout.own_operands(inst.word)..).unwrap_or(&[]);
         if !reads.is_empty() {
             self.out.push_str(" reads(");
             self.typed_values(reads);
             self.out.push(b')');
         }
-        let writes = results.get(layout.write_count(word)..).unwrap_or(&[]);
+        let writes = inst.results.get(inst.layout.write_count(inst.word)..).unwrap_or(&[]);
         for (k, pin) in writes.iter().enumerate() {
-            let open = if k > 0 { ", " } else { " writes(" };
-            let _ = write!(self.out, "{open}\"{pin}\"");
+            self.out.push_str(if k > 0 { ", " } else { " writes(" });
+            self.pin(*pin);
         }
         if !writes.is_empty() {
             self.out.push(b')');
-        }
-    }
-
-    /// `%4 = ` or `%4:2 = `.
-    fn results(&mut self, op: Op<'k>) {
-        let results = op.results();
-        let count = results.len();
-        if let Some(first) = results.into_iter().next() {
-            let name = self.names[first.index()];
-            // Without the `#0` of the first of several.
-            let len = if count > 1 { name.len - 2 } else { name.len };
-            self.out.push_array(&name.text, len as usize);
-            if count > 1 {
-                self.out.push(b':');
-                self.out.decimal(count as u32);
-            }
-            self.out.push_str(" = ");
         }
     }
 
@@ -359,6 +337,14 @@ impl<'k> Printer<'k, '_> {
         }
     }
 
+    /// `"R4"`
+    fn pin(&mut self, pin: Pin) {
+        let (text, len) = pin.text();
+        self.out.push(b'"');
+        self.out.push_array(&text, len);
+        self.out.push(b'"');
+    }
+
     fn hex_word(&mut self, word: Word) {
         let text = hex_word(word);
         self.out.push_array(&text, text.len());
@@ -370,30 +356,44 @@ impl<'k> Printer<'k, '_> {
     }
 }
 
-/// An instruction that is written as one line.
+/// An instruction on its way into a line.
 struct Inst<'a> {
     layout: &'a Layout,
     word: Word,
     operands: &'a [ValueId],
     names: &'a [Name],
+    result: Option<ValueId>,
+    results: &'a [Pin],
     label: u32,
 }
 
 impl Inst<'_> {
-    /// Room for what stands behind operands and successors, but for the types, which are in the literals.
-    const END: usize = 64;
-
-    /// An upper limit of what [`Inst::write`] writes.
+    /// An upper limit of what [`Inst::begin`] and [`Inst::end`] write.
     fn size(&self) -> usize {
         let layout = self.layout;
         // A segment has a chunk beyond its text, and an item of at most one chunk; a merged value has a comma.
-        layout.literals.len() + layout.segs.len() * (PAD + 48) + self.operands.len() * (Name::SIZE + 2) + 64
+        let text = layout.literals.len() + layout.segs.len() * (PAD + 48);
+        text + self.operands.len() * (Name::SIZE + 2) + self.results.len() * (PAD + 2) + 256
     }
 
-    /// Name, guard, operands, merged values, hidden operands, code label.
+    /// Results, name, guard, operands, merged values, hidden operands, code label.
     #[inline(always)]
-    fn write(&self, line: &mut Line<'_>) {
+    fn begin(&self, line: &mut Line<'_>) {
         let Inst { layout, word, .. } = *self;
+        line.array(b"    ", 4);
+        if let Some(name) = self.result.and_then(|v| self.names.get(v.index())) {
+            match self.results.len() {
+                1 => line.array(&name.text, name.len as usize),
+                several => {
+                    // Without the `#0` of the first.
+                    line.array(&name.text, name.len as usize - 2);
+                    line.array(b":", 1);
+                    let (digits, len) = decimal(several as u32);
+                    line.array(&digits, len);
+                }
+            }
+            line.array(b" = ", 3);
+        }
         for seg in &layout.segs {
             line.pool(&layout.literals, seg.start as usize, seg.end as usize);
             match seg.item {
@@ -409,33 +409,43 @@ impl Inst<'_> {
                     let number = layout.imms[usize::from(n)].text(word);
                     line.array(&number.bytes, number.len as usize);
                 }
-                Item::Named(slot) => text(line, &layout.slots[usize::from(slot)].pin(word).to_string()),
-                Item::Merge if layout.is_guarded(word) => {
-                    for n in layout.reads.len()..layout.own_operands(word) {
-                        match n == layout.reads.len() {
-                            true => line.array(b" merge(", 7),
-                            false => line.array(b", ", 2),
-                        }
-                        self.value(line, n);
-                    }
-                    if !layout.merges.is_empty() && layout.own_operands(word) > layout.reads.len() {
-                        line.array(b")", 1);
-                    }
+                Item::Named(slot) => {
+                    let (name, len) = layout.slots[usize::from(slot)].pin(word).text();
+                    line.array(&name, len);
                 }
+                Item::Merge if layout.is_guarded(word) => self.merged(line),
                 Item::Merge => {}
+                Item::Label { .. } if self.label == SUCCESSOR => {}
                 Item::Label { first, imm } => {
-                    let comma = if first { " " } else { ", " };
-                    match self.label {
-                        SUCCESSOR => {}
-                        NONE => text(
-                            line,
-                            &format!("{comma}rel({})", layout.imms[usize::from(imm)].text(word).as_str()),
-                        ),
-                        label => text(line, &format!("{comma}label({label})")),
+                    line.array(b", ", 2 * usize::from(!first));
+                    line.array(b" ", usize::from(first));
+                    if self.label == NONE {
+                        let number = layout.imms[usize::from(imm)].text(word);
+                        line.array(b"rel(", 4);
+                        line.array(&number.bytes, number.len as usize);
+                    } else {
+                        let (digits, len) = decimal(self.label);
+                        line.array(b"label(", 6);
+                        line.array(&digits, len);
                     }
+                    line.array(b")", 1);
                 }
             }
         }
+    }
+
+    /// The previous values of what a guarded instruction writes.
+    fn merged(&self, line: &mut Line<'_>) {
+        let first = self.layout.reads.len();
+        let merged = first..self.layout.own_operands(self.word);
+        for n in merged.clone() {
+            match n == first {
+                true => line.array(b" merge(", 7),
+                false => line.array(b", ", 2),
+            }
+            self.value(line, n);
+        }
+        line.array(b")", usize::from(!merged.is_empty()));
     }
 
     #[inline(always)]
@@ -446,37 +456,40 @@ impl Inst<'_> {
         }
     }
 
-    /// The word and the types, without those of the results if there are several kinds.
+    /// The word, the types, the line's end.
     #[inline(always)]
-    fn write_end(&self, line: &mut Line<'_>, results: &[Pin]) {
+    fn end(&self, line: &mut Line<'_>) {
         line.array(b" raw ", 5);
         let word = hex_word(self.word);
         line.array(&word, word.len());
         let (literals, types) = (&self.layout.literals, &self.layout.types);
-        match results {
+        match self.results {
             [] if !types.has_operands => {}
             [] => line.pool(literals, types.start, types.end_of_none),
             [one] if Some(one.file()) == types.single => line.pool(literals, types.start_single, types.end_single),
-            _ => line.pool(literals, types.start, types.end),
+            [first, rest @ ..] => {
+                line.pool(literals, types.start, types.end);
+                let (text, len) = file_type_array(first.file());
+                line.array(text, *len);
+                for pin in rest {
+                    let (text, len) = file_type_array(pin.file());
+                    line.array(b", ", 2);
+                    line.array(text, *len);
+                }
+                line.array(b")", 1);
+            }
         }
+        line.array(b"\n", 1);
     }
 }
 
-/// A short text that is rare.
-#[cold]
-fn text(line: &mut Line<'_>, text: &str) {
-    text.bytes().for_each(|b| line.array(&[b], 1));
-}
-
-/// For every block the blocks that lead to it, ascending, once for each edge.
-fn predecessors(kernel: &Kernel) -> Vec<Vec<u32>> {
-    let mut all = vec![Vec::new(); kernel.block_count()];
-    for block in kernel.blocks() {
-        for (to, _) in block.successors() {
-            all[to.index()].push(block.id().0);
-        }
-    }
-    all
+/// For every block the blocks that lead to it, ascending, once for each edge: where they start, and all of them.
+fn predecessors(kernel: &Kernel) -> (Vec<u32>, Vec<u32>) {
+    let succs: Vec<u32> = kernel.edges.iter().map(|e| e.to.0).collect();
+    graph::predecessors(&Graph {
+        start: &kernel.edge_start,
+        succs: &succs,
+    })
 }
 
 /// `0x` and 32 digits. Without branches or tables, so that it becomes vector code.
