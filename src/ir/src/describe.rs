@@ -2,8 +2,7 @@
 
 use isa::{Access, Dir, Field, FieldKind, Inst, Isa, OperandIx, RegFile, Target, Terminator, Word};
 
-use crate::layout::{Flow, GUARD_NEGATED, Imm, Item, Layout, Register, Seg, Slot, Types};
-use crate::out::PAD;
+use crate::layout::{CHUNK, Chunk, Flow, GUARD_NEGATED, Imm, Item, Layout, Register, Seg, Slot, Types};
 use crate::pin::{file_type, zero_number};
 use crate::shape::{self, Part, Piece};
 
@@ -80,9 +79,8 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         register_mask,
         reuse: form.reuse().iter().fold(0, |m, (bit, _)| m | 1 << bit),
         rel_field: None,
-        segs: Vec::new(),
-        literals: Vec::new(),
-        imms: Vec::new(),
+        segs: Box::default(),
+        imms: Box::default(),
         types: Types::default(),
         slots,
     };
@@ -110,33 +108,32 @@ fn operand_indices(slots: &[Slot]) -> Vec<u16> {
 #[derive(Default)]
 struct Writer {
     segs: Vec<Seg>,
-    literals: String,
-    /// Where the text begins that is in no segment yet.
-    open: usize,
+    /// The text that is in no segment yet.
+    open: String,
     types: Vec<&'static str>,
     imms: Vec<Imm>,
 }
 
 impl Writer {
     fn lit(&mut self, text: &str) {
-        self.literals.push_str(text);
+        self.open.push_str(text);
     }
 
     /// Ends the segment of the text so far.
     fn item(&mut self, item: Item) {
-        self.segs.push(Seg {
-            start: self.open as u32,
-            end: self.literals.len() as u32,
-            item,
-        });
-        self.open = self.literals.len();
-    }
-
-    /// Text that is no segment: its place.
-    fn text(&mut self, text: &str) -> (usize, usize) {
-        let start = self.literals.len();
-        self.literals.push_str(text);
-        (start, self.literals.len())
+        let text = std::mem::take(&mut self.open);
+        let parts = Chunk::split(&text).map(|text| Seg { text, item: Item::None });
+        let before = self.segs.len();
+        self.segs.extend(parts);
+        if self.segs.len() == before {
+            let text = Chunk {
+                bytes: [0; CHUNK],
+                len: 0,
+            };
+            self.segs.push(Seg { text, item });
+        } else if let Some(last) = self.segs.last_mut() {
+            last.item = item;
+        }
     }
 
     fn values(&mut self, slot: &Slot, first: u16) {
@@ -252,22 +249,19 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
             .filter(|(_, s)| s.field.is_none() && s.reads()),
         &starts,
     );
-    out.item(Item::None);
-    let prefix = format!(" : ({}) -> (", out.types.join(", "));
-    let mut types = Types {
-        has_operands: !out.types.is_empty(),
-        single: layout.slots.iter().find(|s| s.writes()).map(|s| s.file),
-        ..Types::default()
-    };
-    (types.start, types.end_of_none) = out.text(&format!("{prefix})"));
-    types.end = types.end_of_none - 1;
-    if let Some(file) = types.single {
-        (types.start_single, types.end_single) = out.text(&format!("{prefix}{})", file_type(file)));
+    if !out.open.is_empty() {
+        out.item(Item::None);
     }
-    layout.types = types;
-    layout.literals = out.literals.into_bytes();
-    layout.literals.resize(layout.literals.len() + PAD, 0);
-    (layout.segs, layout.imms) = (out.segs, out.imms);
+    let operands = format!(" : ({}) -> (", out.types.join(", "));
+    let one = layout.slots.iter().find(|s| s.writes()).map(|s| s.file);
+    layout.types = Types {
+        has_operands: !out.types.is_empty(),
+        operands: Chunk::split(&operands).collect(),
+        none: Chunk::split(&format!("{operands})")).collect(),
+        one: one.map(|file| (file, Chunk::split(&format!("{operands}{})", file_type(file))).collect())),
+    };
+    layout.segs = out.segs.into();
+    layout.imms = out.imms.into();
     Some(())
 }
 

@@ -211,11 +211,41 @@ pub(crate) enum Imm {
     },
 }
 
-/// A part of an instruction's text: bytes `start..end` of the literals, then an item.
+/// Bytes in a [`Chunk`].
+pub(crate) const CHUNK: usize = 16;
+
+/// A piece of fixed text, short enough to be copied or compared in one go. What is behind its end is zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub bytes: [u8; CHUNK],
+    pub len: u8,
+}
+
+impl Chunk {
+    /// All of a text.
+    pub fn split(text: &str) -> impl Iterator<Item = Chunk> + '_ {
+        text.as_bytes().chunks(CHUNK).map(|piece| {
+            let mut bytes = [0; CHUNK];
+            bytes[..piece.len()].copy_from_slice(piece);
+            let len = piece.len() as u8;
+            Chunk { bytes, len }
+        })
+    }
+
+    /// The text of some.
+    pub fn join(chunks: &[Chunk]) -> String {
+        chunks.iter().map(Chunk::as_str).collect()
+    }
+
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or("")
+    }
+}
+
+/// A part of an instruction's text: fixed text, then an item. Text that is too long for one chunk is in several parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seg {
-    pub start: u32,
-    pub end: u32,
+    pub text: Chunk,
     pub item: Item,
 }
 
@@ -240,19 +270,17 @@ pub(crate) enum Item {
     Merge,
 }
 
-/// The type list, as places in the literals.
+/// The type list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
-    /// `start..end` is ` : (`, the types of the printed operands, `) -> (`; `start..end_of_none` is that and `)`.
-    pub start: usize,
-    pub end: usize,
-    pub end_of_none: usize,
-    /// The whole list where there is one result, of that file.
-    pub single: Option<RegFile>,
-    pub start_single: usize,
-    pub end_single: usize,
     /// There are operands in it.
     pub has_operands: bool,
+    /// ` : (`, the types of the printed operands, `) -> (`.
+    pub operands: Box<[Chunk]>,
+    /// The whole list where there are no results.
+    pub none: Box<[Chunk]>,
+    /// The whole list where there is one result, of that file.
+    pub one: Option<(RegFile, Box<[Chunk]>)>,
 }
 
 /// See the module's description.
@@ -284,10 +312,8 @@ pub struct Layout {
     pub(crate) reads: Box<[Register]>,
     /// The registers that the slots write, in result order; a write to the constant register has no result.
     pub(crate) writes: Box<[Register]>,
-    pub(crate) segs: Vec<Seg>,
-    /// Text for `segs` and `types`, and `PAD` more bytes.
-    pub(crate) literals: Vec<u8>,
-    pub(crate) imms: Vec<Imm>,
+    pub(crate) segs: Box<[Seg]>,
+    pub(crate) imms: Box<[Imm]>,
     pub(crate) types: Types,
 }
 
@@ -306,10 +332,10 @@ impl Layout {
     }
 
     /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
-    pub fn operand_types(&self) -> &str {
-        let list = self.literals.get(self.types.start..self.types.end).unwrap_or(&[]);
-        let list = std::str::from_utf8(list).ok().and_then(|l| l.strip_prefix(" : ("));
-        list.and_then(|l| l.strip_suffix(") -> (")).unwrap_or("")
+    pub fn operand_types(&self) -> String {
+        let list = Chunk::join(&self.types.operands);
+        let list = list.strip_prefix(" : (").and_then(|l| l.strip_suffix(") -> ("));
+        list.unwrap_or("").to_owned()
     }
 
     /// The guard is negated.

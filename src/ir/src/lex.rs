@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::out::PAD;
+use isa::RegFile;
+
+use crate::pin::{FILES, file_type};
 
 /// A place in the text and why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,32 +82,16 @@ impl<'a> Cursor<'a> {
         there
     }
 
-    /// As [`Cursor::eat`], for `pool[start..end]`; the pool has [`PAD`] more bytes.
-    #[inline]
-    pub fn eat_pool(&mut self, pool: &[u8], start: usize, end: usize) -> bool {
-        let len = end - start;
-        let at = self.pos;
-        let (mut text, mut wanted) = (self.rest(), &pool[start..]);
-        let (mut left, mut differ) = (len, 0u128);
-        let same = loop {
-            let (Some(a), Some(b)) = (text.first_chunk::<PAD>(), wanted.first_chunk::<PAD>()) else {
-                break differ == 0 && text.starts_with(&wanted[..left]);
-            };
-            let here = u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b);
-            if left <= PAD {
-                let kept = if left == 0 { 0 } else { here << (128 - 8 * left) };
-                break differ | kept == 0;
-            }
-            differ |= here;
-            (text, wanted) = (&text[PAD..], &wanted[PAD..]);
-            left -= PAD;
-        };
-        let behind = self.bytes.get(at + len).copied().unwrap_or(0);
-        if same && !(is_identifier_byte(behind) && len > 0 && is_identifier_byte(pool[end - 1])) {
-            self.pos += len;
-            return true;
+    /// A register type.
+    pub fn file(&mut self) -> Option<RegFile> {
+        let mut cursor = *self;
+        if !cursor.skip(b"!sass.") {
+            return FILES.into_iter().find(|f| self.eat(file_type(*f)));
         }
-        std::str::from_utf8(&pool[start..end]).is_ok_and(|text| self.eat(text))
+        let name = cursor.identifier();
+        let file = FILES.into_iter().find(|f| file_type(*f)[6..] == *name)?;
+        self.pos = cursor.pos;
+        Some(file)
     }
 
     /// The text, exactly or with other white space between its tokens. Nothing is consumed if it is not there.

@@ -1,61 +1,56 @@
-//! A byte buffer for text. Short pieces are copied sixteen bytes at a time: what is copied too much is overwritten by the next piece.
+//! Text on its way out. Short pieces are copied as whole arrays: what is copied too much is overwritten by the next piece.
 
-/// Bytes that must be readable behind a piece in a pool.
-pub(crate) const PAD: usize = 16;
+/// How much text is collected before it goes on.
+const ROOM: usize = 1 << 12;
+/// The longest array.
+const ARRAY: usize = 64;
 
 /// See the module's description.
 pub(crate) struct Out {
-    /// Everything behind `len` is of no meaning.
-    bytes: Vec<u8>,
+    text: Vec<u8>,
+    /// What is not in `text` yet: `len` bytes; the rest is of no meaning.
+    block: Box<[u8; ROOM + ARRAY]>,
     len: usize,
 }
 
 impl Out {
     pub fn with_capacity(bytes: usize) -> Out {
         Out {
-            bytes: vec![0; bytes],
+            text: Vec::with_capacity(bytes),
+            block: Box::new([0; ROOM + ARRAY]),
             len: 0,
         }
     }
 
-    #[cold]
-    fn grow(&mut self, bytes: usize) {
-        self.bytes.resize(self.len + self.len / 2 + bytes, 0);
-    }
-
-    /// Lets `write` fill in a line of at most `bytes` bytes, the chunks that reach over its end included.
-    #[inline]
-    pub fn line(&mut self, bytes: usize, write: impl FnOnce(&mut Line<'_>)) {
-        if self.bytes.len() - self.len < bytes {
-            self.grow(bytes);
-        }
+    /// Lets `write` put many short pieces behind each other.
+    #[inline(always)]
+    pub fn line(&mut self, write: impl FnOnce(&mut Line<'_>)) {
         let mut line = Line {
-            bytes: &mut self.bytes[self.len..],
-            len: 0,
+            text: &mut self.text,
+            block: &mut self.block,
+            len: self.len,
         };
+        line.make_room();
         write(&mut line);
-        self.len += line.len;
+        self.len = line.len;
     }
 
     pub fn push(&mut self, byte: u8) {
-        self.push_str_bytes(&[byte]);
+        self.line(|line| line.array(&[byte], 1));
     }
 
     pub fn push_str(&mut self, text: &str) {
-        self.push_str_bytes(text.as_bytes());
-    }
-
-    fn push_str_bytes(&mut self, bytes: &[u8]) {
-        if self.bytes.len() - self.len < bytes.len() {
-            self.grow(bytes.len());
+        for piece in text.as_bytes().chunks(ARRAY) {
+            self.line(|line| {
+                line.block[line.len..line.len + piece.len()].copy_from_slice(piece);
+                line.len += piece.len();
+            });
         }
-        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
     }
 
     /// Appends a whole array, of which `len` bytes count.
     pub fn push_array<const N: usize>(&mut self, array: &[u8; N], len: usize) {
-        self.line(N, |line| line.array(array, len));
+        self.line(|line| line.array(array, len));
     }
 
     /// A decimal number.
@@ -66,8 +61,8 @@ impl Out {
 
     /// The text; everything that was pushed must be ASCII.
     pub fn finish(mut self) -> String {
-        self.bytes.truncate(self.len);
-        String::from_utf8(self.bytes).unwrap_or_default()
+        self.text.extend_from_slice(&self.block[..self.len]);
+        String::from_utf8(self.text).unwrap_or_default()
     }
 }
 
@@ -78,34 +73,32 @@ impl std::fmt::Write for Out {
     }
 }
 
-/// A piece of an [`Out`] that is being written; what does not fit is left out. It is small and holds its own length, so that both stay in
-/// processor registers while many short pieces are put behind each other.
+/// An [`Out`] that is being written. It is small and holds the length itself, so that all of it stays in processor registers.
 pub(crate) struct Line<'a> {
-    bytes: &'a mut [u8],
+    text: &'a mut Vec<u8>,
+    block: &'a mut [u8; ROOM + ARRAY],
     len: usize,
 }
 
 impl Line<'_> {
-    /// Appends a whole array, of which `len` bytes count.
+    /// Makes sure that there is room for some arrays, a kilobyte together. To be called before every few of them.
     #[inline(always)]
-    pub fn array<const N: usize>(&mut self, array: &[u8; N], len: usize) {
-        if let Some(to) = self.bytes.get_mut(self.len..).and_then(|b| b.first_chunk_mut()) {
-            *to = *array;
-            self.len += len;
+    pub fn make_room(&mut self) {
+        if self.len > ROOM - 1024 {
+            self.text.extend_from_slice(&self.block[..self.len]);
+            self.len = 0;
         }
     }
 
-    /// Appends `pool[start..end]`; the pool must have [`PAD`] more bytes.
+    /// Appends a whole array, of which `len` bytes count.
     #[inline(always)]
-    pub fn pool(&mut self, pool: &[u8], start: usize, end: usize) {
-        let mut from = start;
-        while from < end {
-            let Some(chunk) = pool.get(from..).and_then(|p| p.first_chunk::<PAD>()) else {
-                return;
-            };
-            self.array(chunk, PAD.min(end - from));
-            from += PAD;
-        }
+    pub fn array<const N: usize>(&mut self, array: &[u8; N], len: usize) {
+        const { assert!(N <= ARRAY) };
+        debug_assert!(self.len < ROOM);
+        // The mask changes nothing and tells the compiler that no check is needed.
+        let at = self.len & (ROOM - 1);
+        self.block[at..at + N].copy_from_slice(array);
+        self.len += len;
     }
 }
 
@@ -129,12 +122,10 @@ mod tests {
     #[test]
     fn pieces_follow_each_other() {
         let mut out = Out::with_capacity(0);
-        let mut pool = b"the quick brown fox jumps".to_vec();
-        pool.resize(pool.len() + PAD, 0);
-        for _ in 0..10 {
-            out.line(64, |line| {
-                line.pool(&pool, 4, 20);
-                line.pool(&pool, 4, 9);
+        for _ in 0..1000 {
+            out.line(|line| {
+                line.array(b"quick brown fox jumps", 16);
+                line.array(b"quick brown fox", 5);
             });
             out.push_array(b"abc", 2);
             out.push(b' ');
@@ -142,6 +133,8 @@ mod tests {
             out.decimal(u32::MAX);
             out.push_str(";");
         }
-        assert_eq!(out.finish(), "quick brown fox quickab 04294967295;".repeat(10));
+        out.push_str(&"long".repeat(ROOM));
+        let all = "quick brown fox quickab 04294967295;".repeat(1000) + &"long".repeat(ROOM);
+        assert_eq!(out.finish(), all);
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Parser<'a> {
     pub numbered: Vec<Group>,
     pub named: Vec<Group>,
     pub names: HashMap<&'a str, u32>,
+    /// By the number in `^bb12`; `NONE` until it is used.
+    numbered_blocks: Vec<u32>,
     block_names: HashMap<&'a str, u32>,
     /// Block of each block name, `NONE` until it is defined.
     blocks: Vec<u32>,
@@ -51,6 +53,7 @@ impl<'a> Parser<'a> {
             numbered: Vec::new(),
             named: vec![UNDEFINED; CONSTANTS.len()],
             names: HashMap::new(),
+            numbered_blocks: Vec::new(),
             block_names: HashMap::new(),
             blocks: Vec::new(),
             block_uses: Vec::new(),
@@ -169,7 +172,7 @@ impl<'a> Parser<'a> {
             .unwrap_or_default();
         let mut pins = pins.into_iter();
         self.cursor.space();
-        if self.cursor.eat("(") {
+        if self.cursor.skip(b"(") {
             loop {
                 self.cursor.space();
                 let at = self.cursor.pos;
@@ -184,7 +187,7 @@ impl<'a> Parser<'a> {
                 self.define(name, ARG | self.arg_pins.len() as u32, 1, pin, at)?;
                 self.arg_pins.push(pin);
                 self.cursor.space();
-                if self.cursor.eat(")") {
+                if self.cursor.skip(b")") {
                     break;
                 }
                 expect(&mut self.cursor, ",")?;
@@ -207,7 +210,24 @@ impl<'a> Parser<'a> {
             return Err(self.cursor.error("expected the name of a block"));
         }
         let next = self.blocks.len() as u32;
-        let id = *self.block_names.entry(name).or_insert(next);
+        // Blocks that are called as printed are found without hashing.
+        let number = name
+            .strip_prefix("bb")
+            .filter(|n| n.len() < 8 && (*n == "0" || !n.starts_with(['0', '+'])));
+        let number = number
+            .and_then(|n| n.parse::<usize>().ok())
+            .filter(|n| *n < self.cursor.len());
+        let id = match number {
+            Some(number) => {
+                if self.numbered_blocks.len() <= number {
+                    self.numbered_blocks.resize(number + 1, NONE);
+                }
+                let id = &mut self.numbered_blocks[number];
+                *id = if *id == NONE { next } else { *id };
+                *id
+            }
+            None => *self.block_names.entry(name).or_insert(next),
+        };
         if id == next {
             self.blocks.push(NONE);
             self.block_uses.push(at);
@@ -301,8 +321,10 @@ impl<'a> Parser<'a> {
     fn live_in(&mut self, results: Option<(u32, u16)>, at: usize) -> Result<()> {
         expect(&mut self.cursor, "to")?;
         self.cursor.space();
-        let file = FILES.into_iter().find(|f| self.cursor.eat(file_type(*f)));
-        let file = file.ok_or_else(|| self.cursor.error("expected a register type"))?;
+        let file = self
+            .cursor
+            .file()
+            .ok_or_else(|| self.cursor.error("expected a register type"))?;
         expect(&mut self.cursor, "{sass.pin =")?;
         let at_pin = self.cursor.pos;
         let pin = pin(&mut self.cursor)?;
@@ -330,11 +352,11 @@ impl<'a> Parser<'a> {
             });
             count += 1;
             self.cursor.space();
-            if self.cursor.eat("(") {
+            if self.cursor.skip(b"(") {
                 self.typed_values(true)?;
                 self.cursor.space();
             }
-            if !self.cursor.eat(",") {
+            if !self.cursor.skip(b",") {
                 break;
             }
             self.cursor.space();

@@ -6,13 +6,13 @@
 use isa::{RegFile, Word};
 
 use crate::kernel::{NONE, OpKind, SUCCESSOR, ValueId};
-use crate::layout::{Flow, Item, Layout};
+use crate::layout::{CHUNK, Chunk, Flow, Item, Layout};
 use crate::layouts::Layouts;
 use crate::lex::{hex_word, is_name_byte};
-use crate::out::PAD;
 use crate::parse_body::Parser;
 use crate::parse_values::{CONSTANTS, Group};
 use crate::pin::Pin;
+use crate::syntax::Buffer;
 
 /// A place in the text.
 #[derive(Clone, Copy)]
@@ -39,19 +39,36 @@ impl<'a> At<'a> {
         there.then_some(())
     }
 
-    /// `pool[start..end]`; the pool has [`PAD`] more bytes.
     #[inline(always)]
-    fn literal(&mut self, pool: &[u8], start: usize, end: usize) -> Option<()> {
-        let (mut from, mut differ) = (start, 0);
-        while from < end {
-            let wanted = u128::from_le_bytes(*pool.get(from..)?.first_chunk::<PAD>()?);
-            let here = u128::from_le_bytes(*self.chunk::<PAD>()?);
-            let len = (end - from).min(PAD);
-            differ |= (wanted ^ here) & MASKS[len];
-            from += len;
-            self.pos += len;
-        }
+    fn literal(&mut self, wanted: &Chunk) -> Option<()> {
+        let len = usize::from(wanted.len);
+        let here = u128::from_le_bytes(*self.chunk()?);
+        let differ = (u128::from_le_bytes(wanted.bytes) ^ here) & MASKS[len];
+        self.pos += len;
         (differ == 0).then_some(())
+    }
+
+    /// A number as it must be.
+    #[inline(always)]
+    fn number(&mut self, wanted: &Buffer) -> Option<()> {
+        let text = wanted.as_bytes();
+        self.text.get(self.pos..)?.starts_with(text).then_some(())?;
+        self.pos += text.len();
+        Some(())
+    }
+
+    /// The code label, last of the operands: a successor, or `label(3)`.
+    fn label(&mut self, first: bool) -> Option<u32> {
+        if self.chunk()? == b" ^" {
+            return Some(SUCCESSOR);
+        }
+        if !first {
+            self.skip(b",")?;
+        }
+        self.skip(b" label(")?;
+        let label = self.decimal()?;
+        self.skip(b")")?;
+        Some(label)
     }
 
     /// The name of a constant, without `%`: its position in [`CONSTANTS`].
@@ -89,10 +106,10 @@ impl<'a> At<'a> {
 }
 
 /// The first bytes of a chunk.
-static MASKS: [u128; PAD + 1] = {
-    let mut masks = [0; PAD + 1];
+static MASKS: [u128; CHUNK + 1] = {
+    let mut masks = [0; CHUNK + 1];
     let mut len = 1;
-    while len <= PAD {
+    while len <= CHUNK {
         masks[len] = u128::MAX >> (128 - 8 * len);
         len += 1;
     }
@@ -131,13 +148,14 @@ impl Parser<'_> {
         behind.pos += 32;
         let index = layouts.get(word);
         let layout = &**layouts.list.get(index as usize)?;
-        if matches!(layout.flow, Flow::Call | Flow::Return) {
-            return None;
-        }
         let label = self.exact_operands(&mut at, layout, word)?;
         let mut successors = 0;
+        let mut written = Vec::new();
         if layout.flow != Flow::None {
             self.cursor.pos = at.pos;
+            if matches!(layout.flow, Flow::Call | Flow::Return) {
+                written = self.summary().ok()?;
+            }
             successors = self.successors().ok()?;
             at.pos = self.cursor.pos - usize::from(self.cursor.pos == raw + 1);
         }
@@ -147,6 +165,7 @@ impl Parser<'_> {
         let first = self.kernel.pins.len();
         let pins = &mut self.kernel.pins;
         layout.each_write(word, |pin| pins.push(pin));
+        pins.append(&mut written);
         exact_types(&mut behind, layout, &pins[first..])?;
         if behind.peek()? != b'\n' {
             return None;
@@ -169,7 +188,7 @@ impl Parser<'_> {
             _ => return None,
         }
         self.cursor.pos = behind.pos;
-        self.terminated = layout.flow != Flow::None;
+        self.terminated = !matches!(layout.flow, Flow::None | Flow::Call) || successors > 0;
         self.kernel.finish_op(OpKind::Inst, word, index, label);
         Some(())
     }
@@ -198,7 +217,7 @@ impl Parser<'_> {
         self.kernel.operands.resize(first + layout.reads.len(), ValueId(NONE));
         let mut label = NONE;
         for seg in &layout.segs {
-            at.literal(&layout.literals, seg.start as usize, seg.end as usize)?;
+            at.literal(&seg.text)?;
             match seg.item {
                 Item::Value(n) => {
                     let n = usize::from(n);
@@ -216,16 +235,9 @@ impl Parser<'_> {
                 Item::Named(_) => return None,
                 Item::Imm(n) => {
                     let number = layout.imms[usize::from(n)].text(word);
-                    at.literal(&number.bytes, 0, number.len as usize)?;
+                    at.number(&number)?;
                 }
-                Item::Label { first, imm } => {
-                    label = SUCCESSOR;
-                    let (comma, space) = (at.peek()? == b',', at.chunk()? != b" ^");
-                    let _ = imm;
-                    if if first { space } else { comma } {
-                        return None;
-                    }
-                }
+                Item::Label { first, .. } => label = at.label(first)?,
                 Item::Merge if layout.is_guarded(word) => {
                     let mut count = 0;
                     for register in &layout.writes {
@@ -276,12 +288,18 @@ impl Parser<'_> {
 #[inline(always)]
 fn exact_types(at: &mut At<'_>, layout: &Layout, pins: &[Pin]) -> Option<()> {
     let types = &layout.types;
-    match pins {
-        [] if !types.has_operands => Some(()),
-        [] => at.literal(&layout.literals, types.start, types.end_of_none),
-        [pin] if Some(pin.file()) == types.single => at.literal(&layout.literals, types.start_single, types.end_single),
-        _ => {
-            at.literal(&layout.literals, types.start, types.end)?;
+    let (chunks, rest) = match (pins, &types.one) {
+        ([], _) if !types.has_operands => return Some(()),
+        ([], _) => (&types.none, pins),
+        ([pin], Some((file, chunks))) if pin.file() == *file => (chunks, &[][..]),
+        _ => (&types.operands, pins),
+    };
+    for chunk in chunks {
+        at.literal(chunk)?;
+    }
+    match rest {
+        [] => Some(()),
+        pins => {
             for (k, pin) in pins.iter().enumerate() {
                 if k > 0 {
                     at.skip(b", ")?;

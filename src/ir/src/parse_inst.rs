@@ -3,7 +3,7 @@
 use isa::Word;
 
 use crate::kernel::{NONE, OpKind, SUCCESSOR};
-use crate::layout::{Flow, Layout};
+use crate::layout::{Chunk, Flow, Layout};
 use crate::layouts::Layouts;
 use crate::lex::ParseError;
 use crate::parse::{Result, expect, pin};
@@ -133,26 +133,20 @@ impl Parser<'_> {
     /// The type list of an instruction with `count` results from `first` on.
     fn types(&mut self, layout: &Layout, first: usize, count: usize) -> bool {
         let types = &layout.types;
-        let file = self.kernel.pins.get(first).map(|p| p.file());
-        match count {
-            0 if !types.has_operands => true,
-            0 => self.cursor.eat_pool(&layout.literals, types.start, types.end_of_none),
-            1 if file == types.single => self
-                .cursor
-                .eat_pool(&layout.literals, types.start_single, types.end_single),
-            _ => {
-                let mut agree = self.cursor.eat_pool(&layout.literals, types.start, types.end);
-                for k in 0..count {
-                    let file = self.kernel.pins[first + k].file();
-                    agree = agree && (k == 0 || self.cursor.eat(", ")) && self.cursor.eat(file_type(file));
-                }
-                agree && self.cursor.eat(")")
+        let pins = &self.kernel.pins[first..first + count];
+        match pins {
+            [] if !types.has_operands => true,
+            [] => self.cursor.eat(&Chunk::join(&types.none)),
+            [first, rest @ ..] => {
+                let mut text = Chunk::join(&types.operands) + file_type(first.file());
+                rest.iter().for_each(|p| text.extend([", ", file_type(p.file())]));
+                self.cursor.eat(&(text + ")"))
             }
         }
     }
 
     /// What a call or a return reads and writes without naming it; gives what it writes.
-    fn summary(&mut self) -> Result<Vec<Pin>> {
+    pub(crate) fn summary(&mut self) -> Result<Vec<Pin>> {
         let mut written = Vec::new();
         if self.cursor.eat(" reads(") {
             self.typed_values(false)?;
@@ -213,14 +207,6 @@ impl Sink for Parser<'_> {
         }
     }
 
-    #[inline]
-    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> std::result::Result<(), Mismatch> {
-        match self.cursor.eat_pool(pool, start, end) {
-            true => Ok(()),
-            false => Err(Mismatch(None)),
-        }
-    }
-
     fn value(&mut self, operand: usize) -> std::result::Result<(), Mismatch> {
         if self.cursor.peek() != Some(b'%') {
             self.cursor.space();
@@ -248,7 +234,7 @@ impl Sink for Parser<'_> {
             self.label = label.ok_or_else(|| self.cursor.error("expected the number of a label"))?;
             self.lit(")")
         } else if self.cursor.eat("rel(") {
-            self.pool(&offset.bytes, 0, offset.len as usize)?;
+            self.lit(offset.as_str())?;
             self.lit(")")
         } else if first {
             self.cursor.pos = from;

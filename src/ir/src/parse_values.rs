@@ -6,7 +6,7 @@ use crate::kernel::ValueId;
 use crate::lex::is_name_byte;
 use crate::parse::{Result, expect};
 use crate::parse_body::Parser;
-use crate::pin::{FILES, Pin, file_type};
+use crate::pin::{Pin, file_type};
 use crate::print::constant_name;
 
 /// The values that one name stands for.
@@ -230,7 +230,7 @@ impl Parser<'_> {
             self.cursor.space();
             values.push(self.value_use()?);
             self.cursor.space();
-            if self.cursor.eat(":") {
+            if self.cursor.skip(b":") {
                 break;
             }
             expect(&mut self.cursor, ",")?;
@@ -240,8 +240,10 @@ impl Parser<'_> {
                 expect(&mut self.cursor, ",")?;
             }
             self.cursor.space();
-            let file = FILES.into_iter().find(|f| self.cursor.eat(file_type(*f)));
-            let file = file.ok_or_else(|| self.cursor.error("expected a register type"))?;
+            let file = self
+                .cursor
+                .file()
+                .ok_or_else(|| self.cursor.error("expected a register type"))?;
             self.store(value, edge, Expect::File(file), pos)?;
         }
         let count = values.len() as u32;

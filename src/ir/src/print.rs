@@ -7,7 +7,7 @@ use isa::{RegFile, Word};
 use crate::graph::{self, Graph};
 use crate::kernel::{BlockId, Kernel, NONE, Op, OpKind, SUCCESSOR, ValueId};
 use crate::layout::{Flow, Item, Layout};
-use crate::out::{Line, Out, PAD, decimal};
+use crate::out::{Line, Out, decimal};
 use crate::pin::{Pin, file_type, file_type_array};
 use crate::shape::quote;
 
@@ -278,17 +278,17 @@ impl<'k> Printer<'k, '_> {
         };
         let calls = matches!(layout.flow, Flow::Call | Flow::Return);
         if self.terminates.is_none() && !calls {
-            return self.out.line(inst.size(), |line| {
+            return self.out.line(|line| {
                 inst.begin(line);
                 inst.end(line);
             });
         }
-        self.out.line(inst.size(), |line| inst.begin(line));
+        self.out.line(|line| inst.begin(line));
         if calls {
             self.summary(&inst);
         }
         self.successors();
-        self.out.line(inst.size(), |line| inst.end(line));
+        self.out.line(|line| inst.end(line));
     }
 
     /// What a call or a return reads and writes without naming it.
@@ -368,14 +368,6 @@ struct Inst<'a> {
 }
 
 impl Inst<'_> {
-    /// An upper limit of what [`Inst::begin`] and [`Inst::end`] write.
-    fn size(&self) -> usize {
-        let layout = self.layout;
-        // A segment has a chunk beyond its text, and an item of at most one chunk; a merged value has a comma.
-        let text = layout.literals.len() + layout.segs.len() * (PAD + 48);
-        text + self.operands.len() * (Name::SIZE + 2) + self.results.len() * (PAD + 2) + 256
-    }
-
     /// Results, name, guard, operands, merged values, hidden operands, code label.
     #[inline(always)]
     fn begin(&self, line: &mut Line<'_>) {
@@ -395,7 +387,8 @@ impl Inst<'_> {
             line.array(b" = ", 3);
         }
         for seg in &layout.segs {
-            line.pool(&layout.literals, seg.start as usize, seg.end as usize);
+            line.make_room();
+            line.array(&seg.text.bytes, usize::from(seg.text.len));
             match seg.item {
                 Item::None => {}
                 Item::Guard => {
@@ -439,6 +432,7 @@ impl Inst<'_> {
         let first = self.layout.reads.len();
         let merged = first..self.layout.own_operands(self.word);
         for n in merged.clone() {
+            line.make_room();
             match n == first {
                 true => line.array(b" merge(", 7),
                 false => line.array(b", ", 2),
@@ -459,26 +453,28 @@ impl Inst<'_> {
     /// The word, the types, the line's end.
     #[inline(always)]
     fn end(&self, line: &mut Line<'_>) {
+        line.make_room();
         line.array(b" raw ", 5);
         let word = hex_word(self.word);
         line.array(&word, word.len());
-        let (literals, types) = (&self.layout.literals, &self.layout.types);
-        match self.results {
-            [] if !types.has_operands => {}
-            [] => line.pool(literals, types.start, types.end_of_none),
-            [one] if Some(one.file()) == types.single => line.pool(literals, types.start_single, types.end_single),
-            [first, rest @ ..] => {
-                line.pool(literals, types.start, types.end);
-                let (text, len) = file_type_array(first.file());
-                line.array(text, *len);
-                for pin in rest {
-                    let (text, len) = file_type_array(pin.file());
-                    line.array(b", ", 2);
-                    line.array(text, *len);
-                }
-                line.array(b")", 1);
-            }
+        let types = &self.layout.types;
+        let (chunks, listed) = match (self.results, &types.one) {
+            ([], _) if !types.has_operands => (&[][..], self.results),
+            ([], _) => (&types.none[..], self.results),
+            ([pin], Some((file, chunks))) if pin.file() == *file => (&chunks[..], &[][..]),
+            _ => (&types.operands[..], self.results),
+        };
+        for chunk in chunks {
+            line.make_room();
+            line.array(&chunk.bytes, usize::from(chunk.len));
         }
+        for (k, pin) in listed.iter().enumerate() {
+            line.make_room();
+            let (text, len) = file_type_array(pin.file());
+            line.array(b", ", if k > 0 { 2 } else { 0 });
+            line.array(text, *len);
+        }
+        line.array(b")", usize::from(!listed.is_empty()));
         line.array(b"\n", 1);
     }
 }
@@ -492,13 +488,22 @@ fn predecessors(kernel: &Kernel) -> (Vec<u32>, Vec<u32>) {
     })
 }
 
-/// `0x` and 32 digits. Without branches or tables, so that it becomes vector code.
+/// `0x` and 32 digits.
 fn hex_word(word: Word) -> [u8; 34] {
     let mut text = *b"0x00000000000000000000000000000000";
-    for (digits, byte) in text[2..].chunks_exact_mut(2).zip(word.0.to_be_bytes()) {
-        for (digit, value) in digits.iter_mut().zip([byte >> 4, byte & 15]) {
-            *digit = value + if value < 10 { b'0' } else { b'a' - 10 };
-        }
+    for (digits, bytes) in text[2..].chunks_exact_mut(8).zip(word.0.to_be_bytes().chunks_exact(4)) {
+        let value = bytes.iter().fold(0, |v, b| v << 8 | u32::from(*b));
+        digits.copy_from_slice(&hex_digits(value));
     }
     text
+}
+
+/// Eight digits at once, a byte each.
+fn hex_digits(value: u32) -> [u8; 8] {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let halves = (u64::from(value) | u64::from(value) << 16) & 0x0000_ffff_0000_ffff;
+    let bytes = (halves | halves << 8) & 0x00ff_00ff_00ff_00ff;
+    let digits = (bytes | bytes << 4) & (ONES * 15);
+    let letters = ((digits + ONES * 6) >> 4) & ONES;
+    (digits + ONES * u64::from(b'0') + letters * u64::from(b'a' - b'0' - 10)).to_be_bytes()
 }

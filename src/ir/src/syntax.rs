@@ -12,9 +12,6 @@ pub trait Sink {
     /// Fixed text.
     fn lit(&mut self, text: &str) -> Result<(), Self::Error>;
 
-    /// Fixed text: `pool[start..end]`, with `PAD` more bytes in the pool.
-    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> Result<(), Self::Error>;
-
     /// The operand of that index.
     fn value(&mut self, operand: usize) -> Result<(), Self::Error>;
 
@@ -24,9 +21,13 @@ pub trait Sink {
 
 /// Name, guard, operands, merged values, hidden operands.
 pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S::Error> {
-    for seg in &layout.segs {
-        if seg.end > seg.start {
-            sink.pool(&layout.literals, seg.start as usize, seg.end as usize)?;
+    let mut text = String::new();
+    for (n, seg) in layout.segs.iter().enumerate() {
+        text.push_str(seg.text.as_str());
+        // Text that is in several parts goes out in one.
+        if !matches!(seg.item, Item::None) || n + 1 == layout.segs.len() {
+            sink.lit(&text)?;
+            text.clear();
         }
         match seg.item {
             Item::None => {}
@@ -39,8 +40,7 @@ pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S:
             Item::Value(operand) => sink.value(operand as usize)?,
             Item::Named(slot) => sink.lit(&layout.slots[slot as usize].pin(word).to_string())?,
             Item::Imm(n) => {
-                let number = layout.imms[n as usize].text(word);
-                sink.pool(&number.bytes, 0, number.len as usize)?;
+                sink.lit(layout.imms[n as usize].text(word).as_str())?;
             }
             Item::Label { first, imm } => sink.label(first, &layout.imms[imm as usize].text(word))?,
             Item::Merge => {
@@ -58,22 +58,21 @@ pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S:
 }
 
 /// A number as text, on the stack.
+#[derive(Default)]
 pub struct Buffer {
-    /// At most 19 bytes, and `PAD` more.
-    pub(crate) bytes: [u8; 40],
+    /// At most 19 bytes.
+    pub(crate) bytes: [u8; 24],
     pub(crate) len: u8,
-}
-
-impl Default for Buffer {
-    fn default() -> Buffer {
-        Buffer { bytes: [0; 40], len: 0 }
-    }
 }
 
 impl Buffer {
     /// The text.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.len as usize]).unwrap_or("")
+        std::str::from_utf8(self.as_bytes()).unwrap_or("")
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len as usize]
     }
 
     fn push(&mut self, byte: u8) {

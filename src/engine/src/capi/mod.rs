@@ -234,7 +234,7 @@ impl CLayout {
             mnemonic: form.as_ref().map_or(Str::new(""), |f| Str::new(f.mnemonic())),
             form_name: form.as_ref().map_or(Str::new(""), |f| Str::new(f.name())),
             name: leak(layout.name.strip_prefix("sass.").unwrap_or(&layout.name)),
-            types: leak(layout.operand_types()),
+            types: leak(&layout.operand_types()),
             layout: Some(layout),
             ..CLayout::opaque(target, isa)
         }

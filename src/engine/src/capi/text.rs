@@ -56,11 +56,6 @@ impl Sink for Skeleton {
         Ok(())
     }
 
-    fn pool(&mut self, pool: &[u8], start: usize, end: usize) -> Result<(), Self::Error> {
-        self.literal(pool.get(start..end).unwrap_or(&[]));
-        Ok(())
-    }
-
     fn value(&mut self, operand: usize) -> Result<(), Self::Error> {
         self.push(&[MARK, 0x40 | (operand & 0x3f) as u8, 0x40 | (operand >> 6 & 0x3f) as u8]);
         Ok(())
