@@ -39,7 +39,7 @@ lint: deps
 	cargo clippy --package sass2mlir --all-targets --no-default-features --features internal-ir -- -D warnings
 
 bench: deps
-	@PATH="$(ORACLES)/bin:$$PATH" cargo bench --workspace
+	@SASS_ORACLES="$${SASS_ORACLES:-$(ORACLES)}" cargo bench --workspace
 
 measure: deps
 	@tests/scripts/measure.sh $(SM)
