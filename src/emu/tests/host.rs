@@ -114,6 +114,17 @@ fn run_reference(program: &Path, kernel: &str, input: &[u8], words_out: usize, n
     words(&out.stdout)
 }
 
+/// Whether two approximations are as near as documents promise.
+fn near(kind: &str, got: u32, want: u32) -> bool {
+    let (got, want) = (f32::from_bits(got), f32::from_bits(want));
+    let distance = (f64::from(got) - f64::from(want)).abs();
+    let bound = match kind {
+        "rel" => 2.0 * f64::from(want.abs()) * 2f64.powi(-23),
+        _ => 2f64.powi(-20) * f64::from(want.abs()).max(1.0),
+    };
+    got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan() || distance <= bound
+}
+
 /// Whether two results are the same: NaNs in floats are, whatever their bits, because processors differ in them.
 fn same(kernel: &str, got: &[u32], want: &[u32], at: usize) -> bool {
     let nan = |x: u32| f32::from_bits(x).is_nan();
@@ -121,6 +132,7 @@ fn same(kernel: &str, got: &[u32], want: &[u32], at: usize) -> bool {
     let half_nan = |x: u32, by: u32| x >> by & 0x7fff > 0x7c00;
     match kernel.split('_').next() {
         _ if got[at] == want[at] => true,
+        Some(kind @ ("rel" | "abs")) => near(kind, got[at], want[at]),
         Some("f32") => nan(got[at]) && nan(want[at]),
         Some("f64") => wide_nan(got) && wide_nan(want),
         Some("f16") => [0, 16].iter().all(|&by| {
@@ -152,6 +164,8 @@ fn compare(name: &str, at_least: usize) {
             grid: [(N as u32).div_ceil(96), 1, 1],
             block: [96, 1, 1],
             params,
+            // Kernels look at this first, and go another way.
+            initialised: compared as u32 % 2,
             ..Launch::default()
         };
         emu::launch(&program, &launch, &mut memory, None).unwrap_or_else(|e| panic!("{e}"));
@@ -200,6 +214,11 @@ fn conversions() {
 #[test]
 fn half_precision() {
     compare("half", 31);
+}
+
+#[test]
+fn approximations() {
+    compare("approx", 8);
 }
 
 #[test]
