@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         eprintln!("sass2mlir: --threads {n}: {e}");
         return ExitCode::from(2);
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = output::Stdout(io::BufWriter::new(io::stdout().lock()));
     let result = run(&cli, &mut out).and_then(|finding| {
         out.flush()?;
         Ok(finding)

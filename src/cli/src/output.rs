@@ -16,6 +16,23 @@ pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{}: not UTF-8 text", path.display()))
 }
 
+/// Standard output, whose errors say so.
+pub struct Stdout(pub io::BufWriter<io::StdoutLock<'static>>);
+
+fn of_stdout(e: io::Error) -> io::Error {
+    io::Error::new(e.kind(), format!("standard output: cannot write: {e}"))
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(of_stdout)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(of_stdout)
+    }
+}
+
 /// Refuses an output that is one of the inputs, also through links.
 pub fn refuse_overwrite(output: &Path, inputs: &[&Path]) -> Result<()> {
     let Ok(out) = fs::canonicalize(output) else {
@@ -54,8 +71,20 @@ pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Resul
         Some(p) if !p.as_os_str().is_empty() => p.to_path_buf(),
         _ => PathBuf::from("."),
     };
+    if !folder.is_dir() {
+        bail!(
+            "{}: cannot write: there is no folder {}; make it first",
+            path.display(),
+            folder.display()
+        );
+    }
     let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".sass2mlir-").tempfile_in(&folder)?;
+        // The error would name the temporary file, which says nothing to anyone.
+        let nameless = |e: io::Error| io::Error::from(e.kind());
+        let mut file = tempfile::Builder::new()
+            .prefix(".sass2mlir-")
+            .tempfile_in(&folder)
+            .map_err(nameless)?;
         file.write_all(bytes)?;
         set_permissions(file.as_file(), like)?;
         file.as_file().sync_all()?;

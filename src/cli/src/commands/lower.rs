@@ -28,6 +28,9 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
     let kernels = representation
         .parse(&output::read(&a.text)?)
         .map_err(|e| anyhow!("{text_name}:{e}"))?;
+    if kernels.is_empty() {
+        bail!("{text_name}: holds no kernel, so there is nothing to lower; `sass2mlir lift` writes such a text");
+    }
     let into = a.into.display().to_string();
     let bytes = output::read(&a.into)?;
     let opened = engine::Opened::new(&bytes).with_context(|| into.clone())?;
