@@ -1,6 +1,6 @@
 //! Runs `nvdisasm` on raw words and reads what it prints.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -13,6 +13,9 @@ use crate::memory::{Answer, Known, Memory};
 
 /// Words in one run.
 const CHUNK: usize = 20_000;
+/// Words in one run of an opcode that has ambiguous words, and the number of those at which the opcode is given up.
+const APART: usize = 1024;
+const MOST_AMBIGUOUS: usize = 24;
 /// A NOP, which takes the place of words that `nvdisasm` refuses (one bad word suppresses all output).
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 /// Bits 109:105 at 0x1e are always illegal; with 124:122 clear the refusal then names the word's class.
@@ -47,14 +50,14 @@ pub struct Nvdisasm {
     arch: String,
     scratch: tempfile::TempDir,
     memory: Option<Mutex<Memory>>,
-    /// Opcodes with words that two classes match. Such a word ends a run without saying which word it is.
-    ambiguous: Mutex<BTreeSet<u16>>,
+    /// Opcodes with words that two classes match, and how many such words were met. One ends a run without saying which word it is.
+    ambiguous: Mutex<BTreeMap<u16, usize>>,
 }
 
 impl Nvdisasm {
     /// `program` is a path or a name on PATH.
     pub fn new(program: PathBuf, target: Target) -> Result<Self> {
-        let arch = target.to_string().replace("sm_", "SM");
+        let arch = arch(target);
         let mut builder = tempfile::Builder::new();
         builder.prefix("probe");
         // Memory-backed where there is one: the files live for milliseconds.
@@ -121,29 +124,41 @@ impl Nvdisasm {
             .collect()
     }
 
-    /// Asks in chunks. Words of opcodes that the tool itself is not clear about have no answer.
+    /// Asks in chunks; words of opcodes that have ambiguous words apart from the others.
     fn in_chunks<T: Send>(
         &self,
         words: &[u128],
         ask: impl Fn(&[u128]) -> Result<Option<Vec<Option<T>>>> + Sync,
     ) -> Result<Vec<Option<T>>> {
-        loop {
-            let known = self.ambiguous.lock().unwrap_or_else(|e| e.into_inner()).clone();
-            let clear = |w: &u128| !known.contains(&opcode(*w));
-            let fed: Vec<u128> = words.iter().copied().filter(clear).collect();
+        let mut known = self.ambiguous.lock().unwrap_or_else(|e| e.into_inner());
+        let mut answers: Vec<Option<T>> = loop {
+            let fed: Vec<u128> = words
+                .iter()
+                .copied()
+                .filter(|w| !known.contains_key(&opcode(*w)))
+                .collect();
             let chunks: Vec<_> = fed.par_chunks(CHUNK).map(&ask).collect::<Result<_>>()?;
             let failed = fed.chunks(CHUNK).zip(&chunks).filter(|c| c.1.is_none());
             let culprits: Vec<u16> = failed.map(|c| culprit(c.0, &ask)).collect::<Result<_>>()?;
             if culprits.is_empty() {
                 let mut answers = chunks.into_iter().flatten().flatten();
-                let answer = |w: &u128| clear(w).then(|| answers.next()).flatten().flatten();
-                return Ok(words.iter().map(answer).collect());
+                let clear = |w: &u128| !known.contains_key(&opcode(*w));
+                break words
+                    .iter()
+                    .map(|w| clear(w).then(|| answers.next()?).flatten())
+                    .collect();
             }
-            self.ambiguous
-                .lock()
-                .unwrap_or_else(|e| e.into_inner())
-                .extend(culprits);
+            known.extend(culprits.into_iter().map(|c| (c, 0)));
+        };
+        for (&code, count) in known.iter_mut() {
+            let places: Vec<usize> = (0..words.len()).filter(|&i| opcode(words[i]) == code).collect();
+            for places in places.chunks(APART) {
+                let asked: Vec<u128> = places.iter().map(|&i| words[i]).collect();
+                let found = around_ambiguous(&asked, count, &ask)?;
+                places.iter().zip(found).for_each(|(&i, answer)| answers[i] = answer);
+            }
         }
+        Ok(answers)
     }
 
     /// The texts of `words`; `None` if a word among them is ambiguous.
@@ -208,6 +223,11 @@ impl Nvdisasm {
     }
 }
 
+/// The tool's name of a target: `SM90a`.
+pub fn arch(target: Target) -> String {
+    target.name().replace("sm_", "SM")
+}
+
 /// Bits 11:0.
 fn opcode(word: u128) -> u16 {
     (word & 0xfff) as u16
@@ -221,6 +241,29 @@ fn culprit<T>(words: &[u128], ask: &impl Fn(&[u128]) -> Result<Option<Vec<Option
         words = if ask(front)?.is_none() { front } else { back };
     }
     words.first().map(|&w| opcode(w)).context("no words")
+}
+
+/// Asks about halves until every ambiguous word stands alone; it has no answer, nor has any word once there are too many of them.
+fn around_ambiguous<T>(
+    words: &[u128],
+    count: &mut usize,
+    ask: &impl Fn(&[u128]) -> Result<Option<Vec<Option<T>>>>,
+) -> Result<Vec<Option<T>>> {
+    let none = || words.iter().map(|_| None).collect();
+    if words.is_empty() || *count >= MOST_AMBIGUOUS {
+        return Ok(none());
+    }
+    if let Some(answers) = ask(words)? {
+        return Ok(answers);
+    }
+    if words.len() == 1 {
+        *count += 1;
+        return Ok(none());
+    }
+    let (front, back) = words.split_at(words.len() / 2);
+    let mut answers = around_ambiguous(front, count, ask)?;
+    answers.extend(around_ambiguous(back, count, ask)?);
+    Ok(answers)
 }
 
 fn is_ambiguous(errors: &str) -> bool {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use isa::Target;
 
-use crate::nvdisasm::Nvdisasm;
+use crate::nvdisasm::{Nvdisasm, arch};
 
 /// A target and the tool that knows it.
 #[derive(clap::Args, Debug)]
@@ -32,7 +32,21 @@ pub struct Tables {
 impl Tables {
     /// The folder of the target's tables: `SM87` for `sm_87`.
     pub fn folder(&self) -> PathBuf {
-        self.opcodes.join(self.tool.sm.name().replace("sm_", "SM"))
+        self.folder_of(self.tool.sm)
+    }
+
+    /// The folder that holds the rows of the target: its own, or the one whose tables it shares.
+    pub fn rows(&self) -> PathBuf {
+        let own = self.folder();
+        match std::fs::read_to_string(own.join(union_gen::SAME_AS)) {
+            Ok(other) => self.opcodes.join(other.trim()),
+            Err(_) => own,
+        }
+    }
+
+    /// The folder of another target's tables.
+    pub fn folder_of(&self, target: Target) -> PathBuf {
+        self.opcodes.join(arch(target))
     }
 }
 

@@ -8,6 +8,7 @@ pub mod check;
 mod hidden;
 pub mod kernels;
 mod learn;
+mod like;
 mod model;
 pub(crate) mod predict;
 pub(crate) mod rules;
@@ -17,10 +18,11 @@ mod tests;
 mod words;
 mod work;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use isa::Target;
 use union_gen::bits::Bits;
 use union_gen::tsv::{Family, FieldRow, WidthRow};
 
@@ -45,6 +47,9 @@ pub struct Args {
     /// Only forms whose id contains this
     #[arg(long)]
     pub only: Option<String>,
+    /// Take over forms that this target's tables describe with the same rows; `check-access` says whether they hold here, too
+    #[arg(long)]
+    pub like: Option<Target>,
     /// Say what would be written and write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -56,7 +61,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let tool = &args.tables.tool;
     let mut family = Family::read(&dir)?;
     let oracle = Oracle::new(&tool.nvdisasm, tool.sm, args.jobs, rules::alone(&family))?;
-    let found = infer(&oracle, &mut family, args.only.as_deref(), &mut |done, all| {
+    let taken = match args.like {
+        Some(other) => like::take_over(&mut family, &Family::read(&args.tables.folder_of(other))?),
+        None => BTreeSet::new(),
+    };
+    println!("{} forms taken over", taken.len());
+    let only = args.only.as_deref();
+    let wanted = |form: &str| only.is_none_or(|o| form.contains(o)) && !taken.contains(form);
+    let found = infer(&oracle, &mut family, &wanted, &mut |done, all| {
         eprintln!("access: {done} of {all} forms");
     })?;
     report(&found);
@@ -66,14 +78,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Infers access for every form (or those whose id contains `only`) and puts it into `family`.
+/// Infers access for every form that is `wanted` and puts it into `family`.
 pub fn infer(
     oracle: &dyn Answers,
     family: &mut Family,
-    only: Option<&str>,
+    wanted: &dyn Fn(&str) -> bool,
     progress: &mut dyn FnMut(usize, usize),
 ) -> anyhow::Result<BTreeMap<String, FormResult>> {
-    let wanted = |form: &str| only.is_none_or(|o| form.contains(o));
     family.fields.retain(|f| !(f.field.starts_with('h') && wanted(&f.form)));
     family.widths.retain(|w| !wanted(&w.form));
     let mut models = Model::all(family);

@@ -73,7 +73,7 @@ pub fn unsupported(mnemonic: &str) -> bool {
     mnemonic == "CALL"
 }
 
-/// Whether a difference on a register is a documented one, `first` being the first of the run of registers that differ. The pairs are
+/// Whether a difference on a register is a documented one, `first` being the first of the run of registers that the tables touch there. The pairs are
 /// (read, written).
 pub fn excepted(mnemonic: &str, file: File, first: u32, tables: (bool, bool), tool: (bool, bool)) -> bool {
     let set_of_predicates = matches!(mnemonic, "P2R" | "R2P" | "UP2UR" | "UR2UP") && matches!(file, File::P | File::Up);

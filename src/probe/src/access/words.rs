@@ -257,7 +257,7 @@ impl<'a> Maker<'a> {
                 let (n, file) = (field.get(word), field.file as usize);
                 let width = |set: &crate::plr::RegSet| match field.file {
                     File::P | File::Up => u8::from(set.has(n)),
-                    File::R => set.run(n).min(15),
+                    File::R => set.run(n).min(16), // numbers are 16 apart
                     File::Ur => set.run(n).min(7),
                 };
                 let touch = (width(&usage.read[file]), width(&usage.write[file]));

@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// The tables in the folder, if they are those in the program.
 fn family(args: &Args, isa: &Isa) -> Result<Family> {
-    let dir = args.asked.tables.folder();
+    let dir = args.asked.tables.rows();
     let family = Family::read(&dir).with_context(|| dir.display().to_string())?;
     let here: BTreeSet<(&str, u128)> = family.forms.iter().map(|f| (f.form.as_str(), f.filler)).collect();
     let built: BTreeSet<(&str, u128)> = isa.forms().map(|f| (f.name(), f.filler().0)).collect();

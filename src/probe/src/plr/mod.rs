@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isa::Target;
 
+use crate::nvdisasm::arch;
+
 pub use dummy::dummy_cubin;
 pub use listing::{Line, Listing, parse};
 
@@ -250,7 +252,7 @@ impl Oracle {
 
     fn legal_batch(&self, words: &[u128]) -> Result<Vec<bool>, OracleError> {
         let mut legal = vec![true; words.len()];
-        let name = self.target.name().to_uppercase().replace('_', "");
+        let name = arch(self.target);
         loop {
             let live: Vec<usize> = (0..words.len()).filter(|&i| legal[i]).collect();
             if live.is_empty() {

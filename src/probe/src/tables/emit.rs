@@ -339,12 +339,12 @@ fn mapping(linear: &Linear) -> (Vec<u8>, String) {
     let Some(&first) = weights.first() else {
         return (bits, format!("u{}", offset(linear.constant)));
     };
-    let unit = first.abs();
+    let unit = first.saturating_abs();
     let scale = if unit == 1 { String::new() } else { format!("*{unit}") };
     let regular = weights
         .iter()
         .enumerate()
-        .all(|(i, w)| i < 63 && w.checked_abs() == unit.checked_shl(i as u32));
+        .all(|(i, w)| w.wrapping_abs() == unit.wrapping_shl(i as u32));
     let negative = weights.iter().filter(|w| **w < 0).count();
     if regular && negative == 0 {
         return (bits, format!("u{scale}{}", offset(linear.constant)));
@@ -353,8 +353,11 @@ fn mapping(linear: &Linear) -> (Vec<u8>, String) {
         return (bits, format!("s{scale}{}", offset(linear.constant)));
     }
     if regular && negative == weights.len() {
-        let shift = unit * ((1i64 << bits.len()) - 1);
-        return (bits, format!("~u{scale}{}", offset(linear.constant - shift)));
+        let shift = unit.wrapping_mul(1i64.checked_shl(bits.len() as u32).unwrap_or(0).wrapping_sub(1));
+        return (
+            bits,
+            format!("~u{scale}{}", offset(linear.constant.wrapping_sub(shift))),
+        );
     }
     let list: Vec<String> = weights.iter().map(i64::to_string).collect();
     (bits, format!("w:{}{}", list.join(","), offset(linear.constant)))

@@ -193,14 +193,14 @@ fn generic_values(lab: &Lab, model: &Model) -> Vec<(Vec<u8>, u64)> {
             out.extend(linear.raw(3).map(|raw| (bits, raw)));
             continue;
         };
-        let unit = bits.first().map_or(1, |b| linear.weights[b].abs());
+        let unit = bits.first().map_or(1, |b| linear.weights[b].saturating_abs());
         let target = match hole {
             Hole::R => 16 + 8 * index,
             Hole::Ur => 8 + 4 * index,
             Hole::P | Hole::Up => [2, 4, 0][index as usize % 3],
-            Hole::X | Hole::L if bits.len() > 13 => 0x1350 * unit,
-            Hole::X | Hole::L if bits.len() >= 8 => 0x50 * unit,
-            Hole::X | Hole::L => 3 * unit, // no flip of it is 0, which may be left out
+            Hole::X | Hole::L if bits.len() > 13 => unit.wrapping_mul(0x1350),
+            Hole::X | Hole::L if bits.len() >= 8 => unit.wrapping_mul(0x50),
+            Hole::X | Hole::L => unit.wrapping_mul(3), // no flip of it is 0, which may be left out
             _ => continue,
         };
         index += 1;
@@ -213,7 +213,12 @@ fn generic_values(lab: &Lab, model: &Model) -> Vec<(Vec<u8>, u64)> {
                 .step_by(4)
                 .filter(|v| far(v, lab.uniform_zero))
                 .collect(),
-            Hole::X | Hole::L => vec![target + linear.constant, linear.value(u128::MAX), 2 * unit, unit],
+            Hole::X | Hole::L => vec![
+                target.wrapping_add(linear.constant),
+                linear.value(u128::MAX),
+                unit.wrapping_mul(2),
+                unit,
+            ],
             _ => vec![],
         };
         let raw = std::iter::once(target).chain(others).find_map(|t| linear.raw(t));

@@ -60,7 +60,12 @@ pub fn teach(
                 continue; // what another word of this round taught covers it
             }
             let legal = aim.allows(lab, model, word);
-            let decides = |w: u128| aim.allows(lab, model, w) != legal && !lab.is_of_another(w, model.class);
+            let taken = model.known_bits();
+            let decides = |w: u128| {
+                aim.allows(lab, model, w) != legal
+                    && !lab.is_of_another(w, model.class)
+                    && model.schedule.allows(w, taken) // what is never legal says nothing
+            };
             let mask = flips(word).filter(|f| decides(f.1)).fold(0, |m, f| m | 1 << f.0);
             taught.extend(model.rules.learn(word, legal, mask).into_iter().map(|c| (m, c)));
         }

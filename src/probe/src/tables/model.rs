@@ -65,12 +65,13 @@ impl Linear {
     /// The raw bits (see [`Self::bits`]) that give `value`, if any do.
     pub fn raw(&self, value: i64) -> Option<u64> {
         let bits = self.bits();
-        let negative: i64 = self.weights.values().filter(|w| **w < 0).sum();
+        let weight = |b: &u8| i128::from(self.weights[b]);
+        let negative: i128 = bits.iter().map(weight).filter(|w| *w < 0).sum();
         // Greedy from the largest weight on the non-negative remainder: exact for the weights that occur (powers of two).
-        let mut rest = value.checked_sub(self.constant)?.checked_sub(negative)?;
+        let mut rest = i128::from(value) - i128::from(self.constant) - negative;
         let mut raw = 0;
         for (i, b) in bits.iter().enumerate().rev() {
-            let w = self.weights[b];
+            let w = weight(b);
             let take = rest >= w.abs();
             if take {
                 rest -= w.abs();

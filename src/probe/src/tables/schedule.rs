@@ -2,8 +2,12 @@
 
 use anyhow::Result;
 
-use super::lab::{Lab, field_bits, quiet};
+use super::lab::{Lab, field_bits, flip, quiet};
 use super::model::Model;
+use crate::rules::Rule;
+
+/// The scoreboards to wait for.
+const WAIT: std::ops::Range<u8> = 116..122;
 
 /// Barriers and flags of a class.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,7 @@ pub fn schedules(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
     let read = |m: &Model| m.base & !(7 << 113);
     let batch = |m: &Model| quiet(m.base) | 5 << 122;
     lab.ask(models.iter().flat_map(|m| [write(m), read(m), batch(m)]))?;
+    lab.ask(models.iter().flat_map(|m| WAIT.map(|b| flip(m.base, b))))?;
     for model in models {
         let operand_of = |bit: u8| {
             let text = model.single.get(&bit)?.as_ref()?;
@@ -33,6 +38,12 @@ pub fn schedules(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
             Some((bit, index as u8))
         };
         let reuse: Vec<(u8, u8)> = field_bits().filter_map(operand_of).collect();
+        for bit in WAIT.filter(|&b| !lab.accepts(flip(model.base, b), model.class)) {
+            model
+                .rules
+                .0
+                .push(Rule::refuse(1 << bit, flip(model.base, bit) & 1 << bit));
+        }
         model.schedule = Schedule {
             write: lab.is_legal(write(model)),
             read: lab.is_legal(read(model)),
@@ -66,6 +77,17 @@ impl Schedule {
         let mask = (0x1ffff << 105 | 7 << 122) & !taken;
         let bits = issue << 105 | write << 110 | read << 113 | wait << 116 | top << 122;
         word & !mask | bits & mask
+    }
+
+    /// Whether the scheduling bits of `word` are what a class with this schedule may have, whatever else it says; those in `taken`
+    /// mean something else here.
+    pub fn allows(&self, word: u128, taken: u128) -> bool {
+        let bits = |low: u8, mask: u128| word >> low & mask;
+        let (issue, top) = (bits(105, 31), bits(122, 7));
+        let stall = issue != 16 && issue < 28;
+        let flags = issue >= 16 || top < 6 && (issue > 0 || top == 0) || taken >> 122 & 7 != 0;
+        let barrier = |low: u8, legal: bool| bits(low, 7) == 7 || legal;
+        stall && flags && barrier(110, self.write) && barrier(113, self.read)
     }
 
     /// Whether the flag of `operand` is set in `word`; bit 109 says whether bits 124:122 are flags.
