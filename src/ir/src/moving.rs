@@ -6,7 +6,7 @@
 //! The rule for an instruction that is put in where a label is: whoever went to the label executes it. What names the instruction
 //! itself (attributes, relocations) goes on naming that one.
 
-use isa::{FieldKind, Inst, Isa, Word};
+use isa::{Control, FieldKind, Inst, Isa, Word};
 
 use crate::cfg::{Cfg, Decoded, Role, roles};
 use crate::layouts::Layouts;
@@ -150,13 +150,22 @@ impl Places {
     }
 }
 
-/// The NOP that pads: the one that is there, else the form's filler.
+/// The NOP that pads: the one that is there, else as ptxas pads on every target, with a stall count of 0 and no barriers.
 fn padding(code: &Decoded<'_>, code_end: usize) -> Result<Word, String> {
     let last = code.words.len().saturating_sub(1);
     if code.words.len() > code_end && code.layout_of(last).is_some_and(|l| l.nop) {
         return Ok(code.words[last]);
     }
-    nop(code.isa).ok_or_else(|| "the target's tables have no NOP".to_owned())
+    let nop = nop(code.isa).ok_or_else(|| "the target's tables have no NOP".to_owned())?;
+    let idle = Control {
+        stall: 0,
+        yield_: false,
+        write_barrier: None,
+        read_barrier: None,
+        wait: 0,
+        reuse: 0,
+    };
+    Ok(idle.apply(nop))
 }
 
 /// A NOP of the target.

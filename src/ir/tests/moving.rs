@@ -57,6 +57,17 @@ fn a_return_address_follows_its_call() {
 }
 
 #[test]
+fn padding_comes_and_goes_by_groups_of_eight() {
+    // Six instructions, a branch to itself, one NOP; with one more there is no room for the NOP, with two more a group is added.
+    let code = [MOV_R2_1, MOV_R2_1, MOV_R2_1, MOV_R2_1, MOV_R2_1, EXIT, LOOP, NOP];
+    assert_eq!(words(&moved(&code, &[1], &[]).unwrap()).len(), 8);
+    assert_eq!(words(&moved(&code, &[1, 1], &[]).unwrap()).len(), 16);
+    // No NOP is left to copy: the padding that ptxas writes comes back.
+    let full = words(&moved(&code, &[1], &[]).unwrap());
+    assert_eq!(words(&moved(&full, &[], &[1]).unwrap()), code);
+}
+
+#[test]
 fn taking_out_is_the_inverse() {
     each_code(|isa, source| {
         let nop = ir::nop(isa).unwrap();
