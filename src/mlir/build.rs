@@ -24,31 +24,42 @@ mod dialect {
         env::var_os("SASS_LLVM_DIR").map_or_else(|| "/usr/lib/llvm-22".into(), PathBuf::from)
     }
 
+    /// Clippy links nothing and goes without the C++, which takes minutes.
+    fn is_clippy() -> bool {
+        println!("cargo:rerun-if-env-changed=RUSTC_WORKSPACE_WRAPPER");
+        env::var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|w| Path::new(&w).ends_with("clippy-driver"))
+    }
+
     pub fn build() {
         let prefix = prefix();
-        let config = prefix.join("lib/cmake/mlir");
         let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
         let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_else(|| stop("cargo has set no OUT_DIR")));
+        for part in ["include", "lib", "CMakeLists.txt"] {
+            println!("cargo:rerun-if-changed={}", root.join("dialect").join(part).display());
+        }
+        println!("cargo:rerun-if-changed={}", root.join("src/engine/include").display());
+        list_passes(&prefix, &root.join("dialect/include"), &out);
+        if !is_clippy() {
+            compile(&prefix, &root, &out);
+            link_shared(&prefix, &out);
+        }
+    }
+
+    fn compile(prefix: &Path, root: &Path, out: &Path) {
         // One folder for all profiles: the C++ is always optimised, and tests/scripts/tools.sh goes on in it for sass-opt and the plugin.
-        let place = out.ancestors().nth(4).unwrap_or(&out).join("dialect");
+        let place = out.ancestors().nth(4).unwrap_or(out).join("dialect");
         let tool = |variable: &str, default: PathBuf| env::var_os(variable).map_or(default, PathBuf::from);
         let built = cmake::Config::new(root.join("dialect"))
             .generator("Ninja")
             .profile("Release")
             .out_dir(&place)
-            .define("MLIR_DIR", &config)
+            .define("MLIR_DIR", prefix.join("lib/cmake/mlir"))
             .define("CMAKE_CXX_COMPILER", tool("SASS_CXX", prefix.join("bin/clang++")))
             .define("CMAKE_C_COMPILER", tool("SASS_CC", prefix.join("bin/clang")))
             .build_target("SassDialect")
             .build();
         println!("cargo:rustc-link-search=native={}", built.join("build").display());
         println!("cargo:rustc-link-lib=static:-bundle=SassDialect");
-        for part in ["include", "lib", "CMakeLists.txt"] {
-            println!("cargo:rerun-if-changed={}", root.join("dialect").join(part).display());
-        }
-        println!("cargo:rerun-if-changed={}", root.join("src/engine/include").display());
-        link_shared(&prefix, &out);
-        list_passes(&prefix, &root.join("dialect/include"), &out);
     }
 
     /// Writes the portable passes of Passes.td with their options, for the check that the engine has the same.

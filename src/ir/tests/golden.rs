@@ -9,10 +9,7 @@ use common::{ADD_R3_R2_R2, EXIT, FFMA, LOOP, MOV_R2_1, MOV_R2_2_IF_P0, NOP};
 use sass2mlir_ir as ir;
 
 fn check(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
-        .with_extension("mlir");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, text).expect("writable");
     }
@@ -36,7 +33,7 @@ fn words() {
         // A branch over one instruction, a word that no table knows, code that nothing reaches.
         common::lift_words(&[bra, MOV_R2_1, 0, EXIT, MOV_R2_1, EXIT]),
     ];
-    check("words", &ir::print_module(&kernels));
+    check("words.mlir", &ir::print_module(&kernels));
 }
 
 #[test]
@@ -45,11 +42,43 @@ fn own_kernels() {
     let wanted = ["recur_k", "mul_mat_q4_K", "ldst_widths", "f16_ops", "assert_trap"];
     common::each_code(|isa, source| {
         if wanted.contains(&&*source.name) && !seen.contains(&source.name) {
-            check(&source.name, &ir::print_module(&[ir::lift(isa, &source).unwrap()]));
+            check(
+                &format!("{}.mlir", source.name),
+                &ir::print_module(&[ir::lift(isa, &source).unwrap()]),
+            );
             seen.push(source.name.clone());
         }
     });
     assert_eq!(seen.len(), wanted.len(), "{seen:?}");
+}
+
+/// Control flow of all own kernels; `probe check-flow` compares it with NVIDIA's tool.
+#[test]
+fn control_flow() {
+    let mut text = String::new();
+    common::each_code(|isa, source| {
+        let kernel = ir::lift(isa, &source).unwrap();
+        let mut edges = kernel.instruction_edges();
+        edges.sort_unstable();
+        text.push_str(&format!(
+            "{}, {} instructions:",
+            source.name,
+            kernel.instruction_count()
+        ));
+        let ends = (0..kernel.instruction_count() as u64).map(|i| 16 * i);
+        for from in ends {
+            let to: Vec<String> = edges
+                .iter()
+                .filter(|e| e.0 == from)
+                .map(|e| format!("{:x}", e.1))
+                .collect();
+            if to != [format!("{:x}", from + 16)] {
+                text.push_str(&format!(" {from:x}>{}", to.join("+")));
+            }
+        }
+        text.push('\n');
+    });
+    check("control_flow.txt", &text);
 }
 
 #[test]

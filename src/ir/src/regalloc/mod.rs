@@ -54,7 +54,11 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, Strin
     for file in ALLOCATED {
         let now = top(kernel, file);
         let uniform = matches!(file, RegFile::UR | RegFile::UP);
-        if now == 0 || (uniform && interference.uniform_fixed) {
+        if now == 0 {
+            continue;
+        }
+        if (uniform && interference.uniform_fixed) || is_held(kernel, file) {
+            done.kept.push(file);
             continue;
         }
         let palette = Palette {
@@ -66,7 +70,11 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, Strin
             Allocation::Fresh => fewest(&webs, &interference, palette),
             Allocation::Scrambled(seed) => {
                 let mut rng = Rng::new(seed ^ (file as u64) << 32);
-                let size = file_size(kernel, file);
+                let size = if sets_its_limit(kernel) {
+                    now
+                } else {
+                    file_size(kernel, file)
+                };
                 let roomy = (now + now / 4 + 8).min(size);
                 [roomy, size].into_iter().find_map(|limit| {
                     place(
@@ -101,6 +109,30 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, Strin
 /// One past the highest general register of a kernel.
 pub fn top_register(kernel: &Kernel) -> u16 {
     top(kernel, RegFile::R)
+}
+
+/// The mnemonics of a kernel.
+fn mnemonics(kernel: &Kernel) -> impl Iterator<Item = &str> {
+    // `sass.FFMA_0x223.FTZ`
+    kernel
+        .layouts
+        .iter()
+        .filter_map(|l| l.name.strip_prefix("sass.")?.split('_').next())
+}
+
+/// Instructions that run on after issue own registers of the file, and no scoreboard in their words says for how long: matrix products
+/// of a warp group their accumulators, tensor and bulk copies their descriptors.
+fn is_held(kernel: &Kernel, file: RegFile) -> bool {
+    mnemonics(kernel).any(|m| match file {
+        RegFile::R => m.ends_with("GMMA"),
+        RegFile::UR => m.ends_with("GMMA") || ["UTC", "UTMA", "UBLK"].iter().any(|p| m.starts_with(p)),
+        _ => false,
+    })
+}
+
+/// Warps that give registers to each other have another limit at each point.
+fn sets_its_limit(kernel: &Kernel) -> bool {
+    mnemonics(kernel).any(|m| m == "USETMAXREG")
 }
 
 /// Calls to unknown code, and returns to it, take and give every register that the section names: there it must name no other.
