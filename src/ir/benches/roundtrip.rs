@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{BenchmarkGroup, Criterion, Throughput};
@@ -183,13 +183,21 @@ fn all_cores(c: &mut Criterion) {
     }
 }
 
-/// nvdisasm on the same files, the best of some runs: it starts a process for each file.
+/// The processor time of processes that this one started and that are done, as Linux counts it, in hundredths of a second.
+fn children() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let behind_name = stat.rsplit_once(')')?.1;
+    let mut ticks = behind_name.split_whitespace().skip(13).map(|t| t.parse::<u64>().ok());
+    Some(Duration::from_millis(10 * (ticks.next()?? + ticks.next()??)))
+}
+
+/// nvdisasm on the same files by processor time, the best of some runs: it starts a process for each file.
 fn nvdisasm(_: &mut Criterion) {
     let oracles = std::env::var_os("SASS_ORACLES").map(|o| Path::new(&o).join("bin/nvdisasm"));
     let program = oracles.filter(|p| p.exists()).unwrap_or_else(|| "nvdisasm".into());
     for files in all_files() {
         let run = || {
-            let start = Instant::now();
+            let start = children()?;
             for (path, _) in &files.files {
                 let status = Command::new(&program)
                     .arg(path)
@@ -198,7 +206,7 @@ fn nvdisasm(_: &mut Criterion) {
                     .status();
                 status.ok().filter(|s| s.success())?;
             }
-            Some(start.elapsed())
+            children()?.checked_sub(start)
         };
         let best: Option<Duration> = (0..3)
             .map(|_| run())
@@ -209,7 +217,7 @@ fn nvdisasm(_: &mut Criterion) {
             Some(time) => {
                 let speed = instructions(&files.sources()) as f64 / time.as_secs_f64() / 1e6;
                 println!(
-                    "nvdisasm, {name} kernels: {speed:.3} M instructions/s ({time:.2?} for {} files)",
+                    "nvdisasm, {name} kernels: {speed:.3} M instructions/s ({time:.2?} of processor time for {} files)",
                     files.files.len()
                 );
             }
