@@ -156,12 +156,12 @@ fn number((name, size, _): Kind, text: &str) -> Result<Vec<u8>> {
             };
             let value = i128::from_str_radix(digits, radix).map_err(|_| bad())?;
             let bits = 8 * size as u32;
-            let least = if name.starts_with('i') {
-                -(1i128 << (bits - 1))
+            let range = if name.starts_with('i') {
+                -(1i128 << (bits - 1))..1 << (bits - 1)
             } else {
-                0
+                0..1 << bits
             };
-            if value < least || value >= 1 << bits {
+            if !range.contains(&value) {
                 return Err(bad());
             }
             value as u64
