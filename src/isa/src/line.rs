@@ -55,9 +55,17 @@ impl<'a> Line<'a> {
 
     /// `0x1f`, `-0x20`.
     pub(crate) fn hex(&mut self, v: i64) -> fmt::Result {
-        let mut digits = [0u8; 19];
+        if v < 0 {
+            self.text("-")?;
+        }
+        self.unsigned_hex(v.unsigned_abs())
+    }
+
+    /// `0x1f`.
+    pub(crate) fn unsigned_hex(&mut self, v: u64) -> fmt::Result {
+        let mut digits = [0u8; 18];
         let mut at = digits.len();
-        let mut rest = v.unsigned_abs();
+        let mut rest = v;
         loop {
             at -= 1;
             digits[at] = b"0123456789abcdef"[(rest & 15) as usize];
@@ -69,10 +77,6 @@ impl<'a> Line<'a> {
         for b in [b'x', b'0'] {
             at -= 1;
             digits[at] = b;
-        }
-        if v < 0 {
-            at -= 1;
-            digits[at] = b'-';
         }
         self.text(std::str::from_utf8(&digits[at..]).map_err(|_| fmt::Error)?)
     }

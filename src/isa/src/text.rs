@@ -258,13 +258,15 @@ impl OperandWriter<'_, '_> {
         let v = f.get(self.word);
         match f.kind_in(self.word) {
             FieldKind::Reg(file) => {
-                self.isa.put_register(file, v as u8, line)?;
+                // The second of a pair that is named by its first can be past the last one.
+                self.isa.put_register(file, v.clamp(0, 255) as u8, line)?;
                 self.pending = std::mem::take(&mut self.reuse);
             }
             FieldKind::Scoreboard => {
                 line.text("SB")?;
                 line.decimal(v as u64)?;
             }
+            FieldKind::Int if f.bits.width() == 64 => line.unsigned_hex(v as u64)?,
             FieldKind::Int | FieldKind::Rel => line.hex(v)?,
             kind => {
                 let float = Float::new(kind, v as u64);
