@@ -125,6 +125,7 @@ def Sass_POPCInst : Sass_Inst<"POPC">;
 def Sass_PREEXITInst : Sass_Inst<"PREEXIT">;
 def Sass_PRMTInst : Sass_Inst<"PRMT">;
 def Sass_QGMMAInst : Sass_Inst<"QGMMA">;
+def Sass_QMMAInst : Sass_Inst<"QMMA">;
 def Sass_QSPCInst : Sass_Inst<"QSPC">;
 def Sass_R2PInst : Sass_Inst<"R2P">;
 def Sass_R2URInst : Sass_Inst<"R2UR">;
