@@ -1,8 +1,9 @@
 //! `fillers.tsv`: what compilers write into bits that mean nothing.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use crate::tsv::{Family, FormRow, Row, word};
+use crate::tsv::{self, Family, FormRow, Row, TsvError, word};
 
 /// One form that compilers use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,15 @@ pub struct Filler {
     pub value: u128,
     /// Compilers' code with the form was seen.
     pub is_attested: bool,
+}
+
+/// The rows of the folder `dir`; none where no compiler's code of the family was at hand, and so no such file is.
+pub fn read(dir: &Path) -> Result<Vec<FillerRow>, TsvError> {
+    if dir.join(FillerRow::FILE).exists() {
+        tsv::read(dir)
+    } else {
+        Ok(vec![])
+    }
 }
 
 /// What is known of every form of `family`: what was seen of it, and what other forms let one expect.
@@ -173,6 +183,11 @@ impl Agreement {
 }
 
 impl Filler {
+    /// `word` with the bits that are known filled in.
+    pub fn put_into(self, word: u128) -> u128 {
+        word & !self.mask | self.value
+    }
+
     /// Takes over what `better` knows.
     fn replace(&mut self, better: Self) {
         self.mask |= better.mask;

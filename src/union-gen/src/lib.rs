@@ -249,14 +249,12 @@ const FAMILY_FILES: [&str; 7] = [
     ModifierRow::FILE,
 ];
 
-/// A family of which no compiler's code was at hand has no such file.
 fn read_fillers(dir: &Path, inputs: &mut Vec<PathBuf>) -> Result<Vec<FillerRow>, GenError> {
-    let path = dir.join(FillerRow::FILE);
-    if !path.exists() {
-        return Ok(vec![]);
+    let rows = filler::read(dir)?;
+    if !rows.is_empty() {
+        inputs.push(dir.join(FillerRow::FILE));
     }
-    inputs.push(path);
-    Ok(tsv::read(dir)?)
+    Ok(rows)
 }
 
 fn pack_hand_written(opcodes: &Path, packer: &mut pack::Packer, inputs: &mut Vec<PathBuf>) -> Result<(), GenError> {

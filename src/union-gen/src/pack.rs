@@ -102,7 +102,7 @@ impl Packer {
             "UP" => 2,
             _ => 0,
         });
-        r.word(f.filler & !filler.mask | filler.value);
+        r.word(filler.put_into(f.filler));
         r.put(u8::from(filler.is_attested)).word(filler.mask);
         r.put(u8::from(f.wbar) | u8::from(f.rbar) << 1);
         r.len(f.reuse.len());

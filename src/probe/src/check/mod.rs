@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use isa::{Field, FormId, Inst, Isa, Word};
+use union_gen::filler;
 use union_gen::tsv::Family;
 
 use crate::nvdisasm::Nvdisasm;
@@ -114,7 +115,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 fn family(args: &Args, isa: &Isa) -> Result<Family> {
     let dir = args.asked.tables.rows();
     let family = Family::read(&dir).with_context(|| dir.display().to_string())?;
-    let here: BTreeSet<(&str, u128)> = family.forms.iter().map(|f| (f.form.as_str(), f.filler)).collect();
+    let rows = filler::read(&dir).with_context(|| dir.display().to_string())?;
+    let fillers = filler::expect(&family, &rows);
+    let here: BTreeSet<(&str, u128)> = family
+        .forms
+        .iter()
+        .map(|f| (f.form.as_str(), fillers[f.form.as_str()].put_into(f.filler)))
+        .collect();
     let built: BTreeSet<(&str, u128)> = isa.forms().map(|f| (f.name(), f.filler().0)).collect();
     if here != built {
         bail!(
