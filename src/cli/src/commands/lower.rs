@@ -28,13 +28,14 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
     let kernels = representation
         .parse(&output::read(&a.text)?)
         .map_err(|e| anyhow!("{text_name}:{e}"))?;
-    if kernels.is_empty() {
-        bail!("{text_name}: holds no kernel, so there is nothing to lower; `sass2mlir lift` writes such a text");
-    }
     let into = a.into.display().to_string();
     let bytes = output::read(&a.into)?;
     let opened = engine::Opened::new(&bytes).with_context(|| into.clone())?;
     let images = opened.images(None).with_context(|| into.clone())?;
+    // The text of a file without code is one without kernels, and gives that file back.
+    if kernels.is_empty() && images.list.iter().any(|open| !open.image.codes().is_empty()) {
+        bail!("{text_name}: holds no kernel, so there is nothing to lower; `sass2mlir lift` writes such a text");
+    }
 
     // A text names kernels and targets; the file may hold a kernel of one name for several targets.
     let mut waiting: HashMap<(String, isa::Target), &ir::Kernel> = HashMap::new();
