@@ -184,10 +184,11 @@ fn instruction_text(line: &str) -> Option<&str> {
     Some(text.split(';').next()?.trim())
 }
 
-/// Text to compare: blanks do not count, and neither do the names of labels, which nvdisasm makes up.
+/// Text to compare: blanks do not count, and neither do the names of labels, which nvdisasm makes up, and the remarks
+/// that only its `-c` prints (`(*"SpillRefill"*)`; `listing_is_nvdisasms` compares those).
 fn plain(text: &str) -> String {
     let mut out = String::new();
-    let mut rest = text;
+    let mut rest = text.split_once("(*").map_or(text, |(instruction, _)| instruction);
     while let Some((before, after)) = rest.split_once("`(") {
         let (_, after) = after.split_once(')').unwrap_or(("", after));
         out.push_str(before);
