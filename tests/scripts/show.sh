@@ -27,10 +27,10 @@ echo
 "$program" apply "$cubin" --config "$out/pass.toml" -o "$out/new.cubin"
 
 say "What changed"
-cmp -l "$cubin" "$out/new.cubin" > "$out/bytes.txt" || true
+cmp -l "$cubin" "$out/new.cubin" > "$out/bytes.txt" || [ $? -eq 1 ] # 1: they differ; more is a failure
 echo "$(wc -l < "$out/bytes.txt") of $(wc -c < "$cubin") bytes"
 "$program" disasm "$cubin" --hex > "$out/before.txt"
 "$program" disasm "$out/new.cubin" --hex > "$out/after.txt"
-diff "$out/before.txt" "$out/after.txt" > "$out/diff.txt" || true
+diff "$out/before.txt" "$out/after.txt" > "$out/diff.txt" || [ $? -eq 1 ]
 head -n 8 "$out/diff.txt"
 echo "   ... $(grep -c '^<' "$out/diff.txt") instructions"

@@ -57,15 +57,7 @@ pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError>
             size: source.code.len(),
         });
     }
-    let words: Vec<Word> = source
-        .code
-        .chunks_exact(16)
-        .map(|c| {
-            let mut bytes = [0; 16];
-            bytes.copy_from_slice(c);
-            Word::from_le_bytes(bytes)
-        })
-        .collect();
+    let words: Vec<Word> = Word::all(source.code).collect();
     let mut layouts = Layouts::new(isa, source.target);
     let layout: Vec<u32> = words.iter().map(|w| layouts.get(*w)).collect();
     let code = Decoded {
