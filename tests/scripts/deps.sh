@@ -6,12 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 if ! command -v cargo >/dev/null; then
-  echo "sass2mlir needs Rust 1.85 or newer: see https://rustup.rs" >&2
+  echo "sass2mlir needs Rust 1.88 or newer: see https://rustup.rs" >&2
   exit 1
 fi
 have=$(rustc --version | sed 's/^rustc \([0-9.]*\).*/\1/')
-if [ "$(printf '%s\n' 1.85.0 "$have" | sort -V | head -n 1)" != 1.85.0 ]; then
-  echo "sass2mlir needs Rust 1.85 or newer, this is $have: run 'rustup update stable'" >&2
+if [ "$(printf '%s\n' 1.88.0 "$have" | sort -V | head -n 1)" != 1.88.0 ]; then
+  echo "sass2mlir needs Rust 1.88 or newer, this is $have: run 'rustup update stable'" >&2
   exit 1
 fi
 
