@@ -113,7 +113,7 @@ fn extras(
     for model in models {
         words.entry(model.class).or_default().insert(0, model.base);
     }
-    let rows = select::match_rows(lab.nvdisasm(), &words)?;
+    let rows = select::match_rows(lab, models, &words, known)?;
     lab.ask(known.iter().copied())?;
     let mut vendor: BTreeMap<Class, u128> = BTreeMap::new();
     for &word in known {

@@ -63,7 +63,7 @@ fn knobs(model: &Model) -> Vec<Knob> {
 }
 
 /// A random word that the model calls legal.
-fn random_word(model: &Model, random: &mut fastrand::Rng) -> Option<u128> {
+pub(super) fn random_word(model: &Model, random: &mut fastrand::Rng) -> Option<u128> {
     let full = Cube { mask: 0, value: 0 };
     (0..20)
         .filter_map(|_| random_in(model, full, random))
