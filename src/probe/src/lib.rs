@@ -11,5 +11,6 @@ pub mod nvdisasm;
 pub mod options;
 pub mod plr;
 mod rules;
+pub mod seeds;
 pub mod tables;
 pub mod text;

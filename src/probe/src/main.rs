@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sass2mlir_probe::{access, check, fillers, flow, tables};
+use sass2mlir_probe::{access, check, fillers, flow, seeds, tables};
 
 /// Makes and checks the opcode tables by asking nvdisasm.
 #[derive(Parser)]
@@ -17,6 +17,8 @@ struct Cli {
 enum Command {
     /// Find every instruction form of a target and write its tables
     Tables(tables::Args),
+    /// Compile seed files for a target, and say how much of them exists there
+    Seeds(seeds::Args),
     /// Gate: text, fields and legality of words of every form are those of nvdisasm
     Check(check::Args),
     /// Find register file, direction and width of every register field, and registers that no text shows
@@ -36,6 +38,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Tables(args) => tables::run(&args),
+        Command::Seeds(args) => seeds::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Access(args) => access::run(&args),
         Command::Fillers(args) => fillers::run(&args),

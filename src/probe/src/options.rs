@@ -72,3 +72,11 @@ impl Words {
         }
     }
 }
+
+/// The compiler of seed files.
+#[derive(clap::Args, Debug)]
+pub struct Compiler {
+    /// A path, or a name on PATH (sm_70, sm_72 and sm_101 need ptxas-12.9)
+    #[arg(long, default_value = "ptxas")]
+    pub ptxas: PathBuf,
+}

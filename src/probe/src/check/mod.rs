@@ -13,8 +13,7 @@ use union_gen::filler;
 use union_gen::tsv::Family;
 
 use crate::nvdisasm::Nvdisasm;
-use crate::options;
-use crate::tables::kernel_words;
+use crate::{options, seeds};
 use report::Report;
 use words::Maker;
 
@@ -24,9 +23,12 @@ pub struct Args {
     /// What to check, and how to ask; the tables must be the ones that this program was built with
     #[command(flatten)]
     asked: options::Words,
-    /// Cubins whose words are compared
+    /// Cubins and seed files whose words are compared, or folders of them
     #[arg(long, num_args = 0..)]
     corpus: Vec<PathBuf>,
+    /// How to compile seed files
+    #[command(flatten)]
+    compiler: options::Compiler,
     /// Random legal words of each form
     #[arg(long, default_value_t = 200)]
     words: usize,
@@ -51,11 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
     let mut good = true;
     if !args.corpus.is_empty() {
-        let mut words = BTreeSet::new();
-        for path in &args.corpus {
-            words.extend(kernel_words(path)?);
-        }
-        let words: Vec<u128> = words
+        let words: Vec<u128> = seeds::words(&args.compiler.ptxas, args.asked.tables.tool.sm, &args.corpus)?
             .into_iter()
             .filter(|&w| wanted(gate.name(gate.inst(w).form)))
             .collect();

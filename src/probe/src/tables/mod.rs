@@ -23,8 +23,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use crate::nvdisasm::Class;
-use crate::options;
 use crate::text::Hole;
+use crate::{options, seeds};
 use emit::Extra;
 use lab::{Lab, assign};
 use model::{Key, Model};
@@ -35,9 +35,13 @@ pub struct Args {
     /// What to make, and how to ask
     #[command(flatten)]
     words: options::Words,
-    /// Cubins of our own kernels, whose words show what compilers put into fields that mean nothing
+    /// Seed files and cubins of our own kernels, or folders of them: words that random ones do not reach, and what compilers put into
+    /// fields that mean nothing
     #[arg(long, num_args = 0..)]
     seeds: Vec<PathBuf>,
+    /// How to compile seed files
+    #[command(flatten)]
+    compiler: options::Compiler,
 }
 
 /// Runs `probe tables`.
@@ -45,23 +49,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let start = Instant::now();
     let log = |message: String| eprintln!("{:7.1} s  {message}", start.elapsed().as_secs_f64());
     let nv = args.words.ask()?;
-    let mut known = Vec::new();
-    for path in &args.seeds {
-        known.extend(kernel_words(path)?);
-    }
-    known.sort_unstable();
-    known.dedup();
+    let target = args.words.tables.tool.sm;
+    let known: Vec<u128> = seeds::words(&args.compiler.ptxas, target, &args.seeds)?
+        .into_iter()
+        .collect();
+    log(format!("{} words of seeds", known.len()));
     let found = discover::discover(&nv, &known)?;
     log(format!(
         "{} classes with seeds, {} without",
         found.seeds.len(),
         found.unreached.len()
     ));
-    let uniform_zero = if args.words.tables.tool.sm.number() >= 100 {
-        255
-    } else {
-        63
-    };
+    let uniform_zero = if target.number() >= 100 { 255 } else { 63 };
     let mut lab = Lab::new(&nv, uniform_zero);
     let mut models = infer::single_fields(&mut lab, &found.seeds)?;
     lab.modelled.extend(models.iter().map(|m| m.class));
