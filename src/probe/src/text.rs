@@ -352,7 +352,12 @@ fn canonical_addresses(text: &str) -> (String, Terms) {
                 out.push_str(offset.unwrap_or("0x0"));
                 out.push(']');
             }
-            None => out.push_str(&rest[open..=close]),
+            None => {
+                if constant && group > 0 {
+                    terms = Terms::of(Hole::X);
+                }
+                out.push_str(&rest[open..=close]);
+            }
         }
         group += 1;
         rest = &rest[close + 1..];

@@ -38,7 +38,7 @@ fn rows(family: &Family) -> BTreeMap<&str, Rows<'_>> {
         out.entry(&r.form).or_default().push(("operand", row));
     }
     for r in family.fields.iter().filter(|f| !is_hidden(f)) {
-        let row = format!("{} {} {} {}", r.field, r.kind, r.bits, r.map);
+        let row = format!("{} {} {} {} {:?}", r.field, r.kind, r.bits, r.map, r.elide);
         out.entry(&r.form).or_default().push(("field", row));
     }
     for r in &family.modifiers {

@@ -96,6 +96,9 @@ const TARGETS: &[&str] = &[
     "BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "CALL", "RET", "BSSY", "WARPSYNC",
 ];
 
+/// Uniform registers from this one on have no column in the tool, also where a field has eight bits for them.
+const SHOWN_UNIFORM: usize = 63;
+
 /// Makes words of one form.
 pub struct Maker<'a> {
     /// The form.
@@ -121,8 +124,8 @@ impl<'a> Maker<'a> {
             let mine = || self.model.fields.iter().enumerate().filter(|(_, f)| f.file == file);
             let mut pool: Vec<u32> = match file {
                 File::P | File::Up => (0..7).collect(),
-                _ if mine().all(|(_, f)| f.bits.len() >= 8) => (1..16).map(|i| 16 * i).collect(),
-                _ => (1..8).map(|i| 8 * i).collect(),
+                File::R if mine().all(|(_, f)| f.bits.len() >= 8) => (1..16).map(|i| 16 * i).collect(),
+                File::R | File::Ur => (1..8).map(|i| 8 * i).collect(),
             };
             rng.shuffle(&mut pool);
             for ((i, _), n) in mine().zip(pool) {
@@ -144,12 +147,15 @@ impl<'a> Maker<'a> {
     /// Numbers as real code has them: any multiple of four, sometimes the zero register; any number at all if `odd`.
     pub fn scattered(&self, rng: &mut Rng, odd: bool) -> Numbers {
         let number = |f: &RegField| {
-            let zero = f.zero() as usize;
+            let end = match f.file {
+                File::Ur => SHOWN_UNIFORM,
+                _ => 255,
+            };
             match f.file {
-                _ if rng.below(8) == 0 => zero as u32,
+                _ if rng.below(8) == 0 => f.zero(),
                 File::P | File::Up => rng.below(7) as u32,
-                _ if odd => rng.below(zero - 8) as u32,
-                _ => 4 * rng.below(zero / 4 - 2) as u32,
+                _ if odd => rng.below(end - 8) as u32,
+                _ => 4 * rng.below(end / 4 - 2) as u32,
             }
         };
         Numbers(self.model.fields.iter().map(number).map(Some).collect())

@@ -8,6 +8,7 @@ use union_gen::tsv::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow,
 use super::lab::{CONTROL, QUIET, quiet};
 use super::model::{Key, Linear, Model, Part};
 use crate::nvdisasm::Class;
+use crate::rules::Cube;
 use crate::text::{Hole, holes};
 
 /// Facts about a form that do not come from its text.
@@ -144,8 +145,15 @@ impl Emitter<'_> {
         }
     }
 
+    /// The rules, but for those about words that no match row has.
     fn legal_rows(&mut self) {
-        for (rule, cubes) in self.model.rules.0.iter().enumerate() {
+        let rows = &self.extra.rows;
+        let meets = |cube: &Cube| {
+            rows.iter()
+                .any(|(mask, value)| (cube.value ^ value) & cube.mask & mask == 0)
+        };
+        let rules = self.model.rules.0.iter().filter(|r| r.0.iter().any(|(c, _)| meets(c)));
+        for (rule, cubes) in rules.enumerate() {
             self.family.legal.extend(cubes.0.iter().map(|(cube, legal)| LegalRow {
                 form: self.form.clone(),
                 rule: rule as u16,

@@ -57,10 +57,10 @@ pub fn selectors(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
     rank(lab, models)
 }
 
-/// Bits that no field or selector has, and that are not legal in any other state.
+/// Bits that no field or selector has, and that are not legal in any other state. (A word of no class at all is not legal either.)
 fn fixed_bits(lab: &Lab, model: &Model) -> Vec<u8> {
     let known = model.known_bits();
-    let refused = |word: u128| lab.class(word) == Some(model.class) && !lab.is_legal(word);
+    let refused = |word: u128| !lab.is_legal(word) && !lab.is_of_another(word, model.class);
     let candidates = field_bits().filter(|&b| b < 105 && b != 91 && known >> b & 1 == 0);
     candidates.filter(|&b| refused(flip(model.base, b))).collect()
 }

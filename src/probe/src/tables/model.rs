@@ -188,7 +188,7 @@ impl Model {
         self.make_relative(&mut text, address);
         let mut text = self.restore(word, text)?;
         self.restore_offsets(&mut text);
-        self.restore_banks(lab, &mut text);
+        self.restore_banks(lab, word, &mut text);
         self.restore_uniform(lab, word, &mut text);
         Some(text)
     }
@@ -229,17 +229,33 @@ impl Model {
         }
     }
 
-    /// Puts back an RZ that the address of a constant leaves out.
-    fn restore_banks(&self, lab: &Lab, text: &mut Text) {
-        let zero = Hole::R.zero(lab.uniform_zero).unwrap_or_default();
-        for &i in &self.bank_registers {
-            if let Some(operand) = text
-                .operands
-                .get_mut(i as usize)
-                .filter(|o| &*o.shape == address::PLAIN_BANK)
-            {
-                operand.shape = address::REGISTER_BANK.into();
-                operand.values.insert(1, Value::Int(zero));
+    /// Puts back the zero registers that the address of a constant leaves out where its offset is printed: `c[0x3][0x10]`.
+    fn restore_banks(&self, lab: &Lab, word: u128, text: &mut Text) {
+        for (i, operand) in text.operands.iter_mut().enumerate() {
+            let operand_number = i as u8;
+            let Some(bank) = operand.shape.strip_suffix("[X#]").filter(|b| b.starts_with('c')) else {
+                continue;
+            };
+            let full = match self.parts.get(&Part::Shape(operand_number)) {
+                _ if self.bank_registers.contains(&operand_number) => Some(address::REGISTER_BANK),
+                Some((bits, table)) => table.get(&extract(word, bits)).map(|s| &**s),
+                None => self.shown.operands.get(i).map(|o| &*o.shape),
+            };
+            let address = full.and_then(|f| f.strip_prefix(bank)?.strip_suffix("+X#]"));
+            let (Some(full), Some(address)) = (full, address) else {
+                continue;
+            };
+            let before = holes(bank);
+            let zero = |hole: &Hole| {
+                let ordinal = before.iter().filter(|h| *h == hole).count() as u8;
+                let number = self.numbers.get(&Key::Hole(operand_number, *hole, ordinal));
+                let zero = hole.zero(lab.uniform_zero)?;
+                number.is_none_or(|n| n.value(word) >= zero).then_some(Value::Int(zero))
+            };
+            let registers: Option<Vec<Value>> = holes(address).iter().map(zero).collect();
+            if let Some(registers) = registers {
+                operand.values.splice(before.len()..before.len(), registers);
+                operand.shape = full.into();
             }
         }
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::float::FloatKind;
 use super::groups::{WIDEST, enumerate, part_text};
-use super::lab::{Lab, assign, extract};
+use super::lab::{Lab, assign, extract, flip};
 use super::legal::{self, Aim, Lesson};
 use super::model::{Key, Model, Part};
 use super::predict::Fault;
@@ -30,6 +30,8 @@ enum Knob {
     Number(Vec<u8>),
     /// Scheduling bits.
     Control(Vec<u8>),
+    /// A bit that means nothing alone.
+    Silent(u8),
 }
 
 impl Knob {
@@ -38,6 +40,7 @@ impl Knob {
             Knob::Part(p) => model.parts[p].0.clone(),
             Knob::Group(g) => model.groups[*g].bits.clone(),
             Knob::Number(bits) | Knob::Control(bits) => bits.clone(),
+            Knob::Silent(bit) => vec![*bit],
         }
     }
 }
@@ -59,6 +62,7 @@ fn knobs(model: &Model) -> Vec<Knob> {
     let mut issue = free(105..110);
     issue.extend(free(122..125));
     out.extend([issue, free(110..113), free(113..116), free(116..122)].map(Knob::Control));
+    out.extend(free(12..105).into_iter().filter(|&b| b != 91).map(Knob::Silent));
     out
 }
 
@@ -75,19 +79,27 @@ fn random_in(model: &Model, cube: Cube, random: &mut fastrand::Rng) -> Option<u1
     let pick = |keys: Vec<u64>, random: &mut fastrand::Rng| random.choice(keys);
     let few = random.bool() && cube.mask != 0;
     let mut word = model.base;
-    for knob in knobs(model) {
+    let knobs = knobs(model);
+    for knob in &knobs {
         if few && random.u8(0..4) > 0 {
             continue;
         }
         let bits = knob.bits(model);
-        let value = match &knob {
+        let value = match knob {
             Knob::Part(p) => pick(model.parts[p].1.keys().copied().collect(), random),
             Knob::Group(g) => pick(model.groups[*g].table.keys().copied().collect(), random),
             Knob::Number(_) if random.u8(0..6) == 0 => Some(u64::MAX),
             Knob::Number(_) => Some(random.u64(..)),
-            Knob::Control(_) => continue,
+            Knob::Control(_) | Knob::Silent(_) => continue,
         };
         word = assign(word, &bits, value?);
+    }
+    if random.u8(0..8) == 0 {
+        let silent: Vec<u8> = knobs
+            .iter()
+            .filter_map(|k| if let Knob::Silent(bit) = k { Some(*bit) } else { None })
+            .collect();
+        word = random.choice(silent).map_or(word, |bit| flip(word, bit));
     }
     if random.bool() {
         word = model.schedule.random(word, model.known_bits(), random);
