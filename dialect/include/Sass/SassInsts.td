@@ -101,6 +101,7 @@ def Sass_LDInst : Sass_Inst<"LD">;
 def Sass_LDCInst : Sass_Inst<"LDC">;
 def Sass_LDGInst : Sass_Inst<"LDG">;
 def Sass_LDGDEPBARInst : Sass_Inst<"LDGDEPBAR">;
+def Sass_LDGMCInst : Sass_Inst<"LDGMC">;
 def Sass_LDGSTSInst : Sass_Inst<"LDGSTS">;
 def Sass_LDLInst : Sass_Inst<"LDL">;
 def Sass_LDSInst : Sass_Inst<"LDS">;
