@@ -11,10 +11,15 @@ use super::lab::{Lab, assign, extract};
 use super::model::{Key, Model, Part};
 use crate::text::{Hole, Terms, holes};
 
-/// A constant in a bank.
-pub const PLAIN_BANK: &str = "c[X#][X#]";
-/// The same with a register in its address.
-pub const REGISTER_BANK: &str = "c[X#][R#+X#]";
+/// The bank of a constant whose address is an offset alone: `c[X#]` of `c[X#][X#]`.
+pub fn plain_bank(shape: &str) -> Option<&str> {
+    shape.strip_suffix("[X#]").filter(|bank| bank.starts_with('c'))
+}
+
+/// The registers in the address of `full`, which is `plain` with registers before the offset: `[R#+UR#` of `cx[UR#][R#+UR#+X#]`.
+pub fn registers_of_bank<'a>(full: &'a str, plain: &str) -> Option<&'a str> {
+    full.strip_prefix(plain_bank(plain)?)?.strip_suffix("+X#]")
+}
 
 /// The terms of a shape's address with the text around them, if it has one of several terms.
 fn split(shape: &str) -> Option<(&str, Vec<&str>, &str)> {

@@ -373,15 +373,18 @@ fn find_quiet_offsets(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
     Ok(())
 }
 
-/// Operands `c[X#][X#]` that show their register, always RZ, only at offset 0: `c[0x1][RZ]`.
+/// Constants that show their registers, always zero ones, only at offset 0: `c[0x1][RZ]`, `cx[UR4][URZ]`.
 fn find_bank_registers(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
     ask_flips(lab, models)?;
     let mut tries: Vec<(usize, u8, u128)> = Vec::new();
     for (m, model) in models.iter().enumerate() {
         let fields = numbers(lab, model);
         for (i, operand) in model.shown.operands.iter().enumerate() {
-            if &*operand.shape == address::PLAIN_BANK
-                && let Some(offset) = fields.get(&Key::Hole(i as u8, Hole::X, 1))
+            let Some(bank) = address::plain_bank(&operand.shape) else {
+                continue;
+            };
+            let before = holes(bank).iter().filter(|h| **h == Hole::X).count() as u8;
+            if let Some(offset) = fields.get(&Key::Hole(i as u8, Hole::X, before))
                 && let Some(raw) = offset.raw(0)
             {
                 tries.push((m, i as u8, assign(model.base, &offset.bits(), raw)));
@@ -391,13 +394,11 @@ fn find_bank_registers(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
     lab.ask(tries.iter().map(|t| t.2))?;
     for (m, operand, word) in tries {
         let model = &mut models[m];
-        let text = model.see(lab, word);
-        let shape = text
-            .as_ref()
-            .and_then(|t| t.operands.get(operand as usize))
-            .map(|o| &*o.shape);
-        if shape == Some(address::REGISTER_BANK) {
-            model.bank_registers.insert(operand);
+        let Some(text) = model.see(lab, word) else { continue };
+        let plain = model.shown.operands[operand as usize].shape.clone();
+        let full = text.operands.get(operand as usize).map(|o| o.shape.clone());
+        if let Some(full) = full.filter(|f| address::registers_of_bank(f, &plain).is_some()) {
+            model.bank_registers.insert(operand, full);
             model.shown = model.see(lab, model.base).unwrap_or(model.shown.clone());
         }
     }

@@ -137,8 +137,8 @@ pub struct Model {
     pub elisions: BTreeMap<u8, Elision>,
     /// Operands `R# X#` whose offset is left out when it is 0.
     pub quiet_offsets: BTreeSet<u8>,
-    /// Operands `c[X#][X#]` with a register, always RZ, that is printed at offset 0 only.
-    pub bank_registers: BTreeSet<u8>,
+    /// Operands `c[X#][X#]` with registers, always zero ones, that are printed at offset 0 only: their shape there.
+    pub bank_registers: BTreeMap<u8, Box<str>>,
     /// Numbers.
     pub numbers: BTreeMap<Key, Linear>,
     /// Floats: kind and lowest bit; see [`super::float`].
@@ -167,7 +167,7 @@ impl Model {
             relative: None,
             elisions: BTreeMap::new(),
             quiet_offsets: BTreeSet::new(),
-            bank_registers: BTreeSet::new(),
+            bank_registers: BTreeMap::new(),
             numbers: BTreeMap::new(),
             floats: BTreeMap::new(),
             single: BTreeMap::new(),
@@ -233,16 +233,16 @@ impl Model {
     fn restore_banks(&self, lab: &Lab, word: u128, text: &mut Text) {
         for (i, operand) in text.operands.iter_mut().enumerate() {
             let operand_number = i as u8;
-            let Some(bank) = operand.shape.strip_suffix("[X#]").filter(|b| b.starts_with('c')) else {
+            let Some(bank) = address::plain_bank(&operand.shape) else {
                 continue;
             };
-            let full = match self.parts.get(&Part::Shape(operand_number)) {
-                _ if self.bank_registers.contains(&operand_number) => Some(address::REGISTER_BANK),
-                Some((bits, table)) => table.get(&extract(word, bits)).map(|s| &**s),
-                None => self.shown.operands.get(i).map(|o| &*o.shape),
+            let selected = || match self.parts.get(&Part::Shape(operand_number)) {
+                Some((bits, table)) => table.get(&extract(word, bits)),
+                None => self.shown.operands.get(i).map(|o| &o.shape),
             };
-            let address = full.and_then(|f| f.strip_prefix(bank)?.strip_suffix("+X#]"));
-            let (Some(full), Some(address)) = (full, address) else {
+            let full = self.bank_registers.get(&operand_number).or_else(selected);
+            let Some((full, address)) = full.and_then(|f| Some((f, address::registers_of_bank(f, &operand.shape)?)))
+            else {
                 continue;
             };
             let before = holes(bank);
@@ -255,7 +255,7 @@ impl Model {
             let registers: Option<Vec<Value>> = holes(address).iter().map(zero).collect();
             if let Some(registers) = registers {
                 operand.values.splice(before.len()..before.len(), registers);
-                operand.shape = full.into();
+                operand.shape = full.clone();
             }
         }
     }
