@@ -3,12 +3,12 @@
 mod report;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use isa::{Field, FormId, Inst, Isa, Word};
+use isa::{Field, FormId, Inst, Isa, Target, Word};
 use union_gen::filler;
 use union_gen::tsv::Family;
 
@@ -20,9 +20,18 @@ use words::Maker;
 /// Options of `probe check`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to check, and how to ask; the tables must be the ones that this program was built with
-    #[command(flatten)]
-    asked: options::Words,
+    /// Target, such as sm_87, or `all`: each one that has tables of its own
+    #[arg(long)]
+    sm: String,
+    /// The disassembler: a path, or a name on PATH (sm_70 and sm_72 need nvdisasm-12.8 beside it)
+    #[arg(long, default_value = "nvdisasm")]
+    nvdisasm: PathBuf,
+    /// Folder that holds a folder for each target; the tables must be the ones that this program was built with
+    #[arg(long, default_value = "opcodes")]
+    opcodes: PathBuf,
+    /// Folder that keeps nvdisasm's answers, so that a second run is quick
+    #[arg(long)]
+    cache: Option<PathBuf>,
     /// Cubins and seed files whose words are compared, or folders of them
     #[arg(long, num_args = 0..)]
     corpus: Vec<PathBuf>,
@@ -45,75 +54,62 @@ pub struct Args {
 
 /// Runs `probe check`.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let isa = Isa::for_target(args.asked.tables.tool.sm)?;
-    let nv = args.asked.ask()?;
-    let family = family(args, isa)?;
-    let gate = Gate { isa, nv: &nv };
-    let wanted = |name: &str| args.form.as_ref().is_none_or(|f| name.contains(f.as_str()));
-
-    let mut good = true;
-    if !args.corpus.is_empty() {
-        let words: Vec<u128> = seeds::words(&args.compiler.ptxas, args.asked.tables.tool.sm, &args.corpus)?
+    let targets = match args.sm.as_str() {
+        "all" => Target::ALL
             .into_iter()
-            .filter(|&w| wanted(gate.name(gate.inst(w).form)))
-            .collect();
-        let mut report = Report::new("cubins", args.examples);
-        gate.texts(&words, &mut report)?;
-        report.print();
-        good &= report.equal_per_cent() >= args.at_least;
-        let mut fields = Report::new("cubins, fields", args.examples);
-        words.iter().for_each(|&w| gate.fields(w, &mut fields));
-        fields.print();
-        good &= fields.is_clean();
+            .filter(|t| args.of(*t).tables.folder().join("forms.tsv").is_file())
+            .collect(),
+        one => vec![one.parse()?],
+    };
+    let mut good = true;
+    for &target in &targets {
+        if targets.len() > 1 {
+            println!("{target}:");
+        }
+        good &= args.check(target)?;
     }
-
-    let mut maker = Maker::new(isa, &family);
-    let forms: Vec<FormId> = isa.forms().filter(|f| wanted(f.name())).map(|f| f.id()).collect();
-    let mut made = BTreeMap::new();
-    for &form in &forms {
-        made.insert(form, maker.legal(form, args.words));
-    }
-    let short = made.iter().filter(|m| m.1.len() < args.words);
-    for (form, words) in short {
-        println!(
-            "note: {} of {} words made of {}",
-            words.len(),
-            args.words,
-            gate.name(*form)
-        );
-    }
-    let words: Vec<u128> = made.into_values().flatten().collect();
-    let mut report = Report::new("random words", args.examples);
-    gate.texts(&words, &mut report)?;
-    report.print();
-    good &= report.is_clean();
-
-    let mut fields = Report::new("random words, fields", args.examples);
-    words.iter().for_each(|&w| gate.fields(w, &mut fields));
-    let changed: Vec<u128> = words
-        .iter()
-        .filter_map(|&w| gate.change(w, &mut maker, &mut fields))
-        .collect();
-    fields.print();
-    good &= fields.is_clean();
-    let mut report = Report::new("words with one field changed", args.examples);
-    gate.texts(&changed, &mut report)?;
-    report.print();
-    good &= report.is_clean();
-
-    // Not a gate: how much of what nvdisasm accepts do the tables know?
-    let near: Vec<u128> = words.iter().step_by(4).map(|&w| maker.near(w)).collect();
-    let mut report = Report::new("legal words with a bit or two flipped", args.examples);
-    gate.accepted(&near, &mut report)?;
-    report.print();
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+impl Args {
+    /// How to ask about one target.
+    fn of(&self, target: Target) -> options::Words {
+        let nvdisasm = match target.number() {
+            ..75 => self.nvdisasm.with_file_name("nvdisasm-12.8"),
+            _ => self.nvdisasm.clone(),
+        };
+        let tool = options::Tool { sm: target, nvdisasm };
+        let opcodes = self.opcodes.clone();
+        options::Words {
+            tables: options::Tables { tool, opcodes },
+            cache: self.cache.clone(),
+        }
+    }
+
+    /// Checks one target. Whether all is as it must be.
+    fn check(&self, target: Target) -> Result<bool> {
+        let isa = Isa::for_target(target)?;
+        let asked = self.of(target);
+        let nv = asked.ask()?;
+        let family = family(&asked.tables.rows(), isa)?;
+        let gate = Gate { isa, nv: &nv };
+        let mut good = true;
+        if !self.corpus.is_empty() {
+            let words = seeds::words(&self.compiler.ptxas, target, &self.corpus)?;
+            good &= gate.compiled(words, self)?;
+        }
+        Ok(gate.random(&family, self)? && good)
+    }
+
+    fn wants(&self, form: &str) -> bool {
+        self.form.as_ref().is_none_or(|f| form.contains(f.as_str()))
+    }
+}
+
 /// The tables in the folder, if they are those in the program.
-fn family(args: &Args, isa: &Isa) -> Result<Family> {
-    let dir = args.asked.tables.rows();
-    let family = Family::read(&dir).with_context(|| dir.display().to_string())?;
-    let rows = filler::read(&dir).with_context(|| dir.display().to_string())?;
+fn family(dir: &Path, isa: &Isa) -> Result<Family> {
+    let family = Family::read(dir).with_context(|| dir.display().to_string())?;
+    let rows = filler::read(dir).with_context(|| dir.display().to_string())?;
     let fillers = filler::expect(&family, &rows);
     let here: BTreeSet<(&str, u128)> = family
         .forms
@@ -136,6 +132,56 @@ struct Gate<'a> {
 }
 
 impl Gate<'_> {
+    /// Checks words that a compiler made.
+    fn compiled(&self, words: BTreeSet<u128>, args: &Args) -> Result<bool> {
+        let mut words: Vec<u128> = words.into_iter().collect();
+        words.retain(|&w| args.wants(self.name(self.inst(w).form)));
+        let mut report = Report::new("compiled words", args.examples);
+        self.texts(&words, &mut report)?;
+        report.print();
+        let mut fields = Report::new("compiled words, fields", args.examples);
+        words.iter().for_each(|&w| self.fields(w, &mut fields));
+        fields.print();
+        Ok(report.equal_per_cent() >= args.at_least && fields.is_clean())
+    }
+
+    /// Checks random words of each form.
+    fn random(&self, family: &Family, args: &Args) -> Result<bool> {
+        let mut maker = Maker::new(self.isa, family);
+        let mut words = Vec::new();
+        for form in self.isa.forms().filter(|f| args.wants(f.name())) {
+            let made = maker.legal(form.id(), args.words);
+            if made.len() < args.words {
+                println!("note: {} of {} words made of {}", made.len(), args.words, form.name());
+            }
+            words.extend(made);
+        }
+        let mut report = Report::new("random words", args.examples);
+        self.texts(&words, &mut report)?;
+        report.print();
+        let mut good = report.is_clean();
+
+        let mut fields = Report::new("random words, fields", args.examples);
+        words.iter().for_each(|&w| self.fields(w, &mut fields));
+        let changed: Vec<u128> = words
+            .iter()
+            .filter_map(|&w| self.change(w, &mut maker, &mut fields))
+            .collect();
+        fields.print();
+        good &= fields.is_clean();
+        let mut report = Report::new("words with one field changed", args.examples);
+        self.texts(&changed, &mut report)?;
+        report.print();
+        good &= report.is_clean();
+
+        // Not a gate: how much of what nvdisasm accepts do the tables know?
+        let near: Vec<u128> = words.iter().step_by(4).map(|&w| maker.near(w)).collect();
+        let mut report = Report::new("legal words with a bit or two flipped", args.examples);
+        self.accepted(&near, &mut report)?;
+        report.print();
+        Ok(good)
+    }
+
     fn inst(&self, word: u128) -> Inst {
         self.isa.decode(Word(word))
     }

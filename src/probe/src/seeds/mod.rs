@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use isa::Target;
 use rayon::prelude::*;
 
@@ -36,6 +36,9 @@ pub struct Args {
     /// Show the lines that the compiler refuses, and why
     #[arg(long)]
     refused: bool,
+    /// Folder for a small cubin of each file, with the first choice of every line that exists
+    #[arg(long)]
+    out: Option<PathBuf>,
 }
 
 /// Runs `probe seeds`.
@@ -43,10 +46,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let compiler = Compiler::new(&args.compiler.ptxas, args.sm)?;
     for file in in_folders(&args.files)?.iter().filter(|f| is_seeds(f)) {
         let done = compiler.compile(file)?;
-        let all = done.taken + done.refused.len();
-        println!("{}: {} of {all} lines exist on {}", file.display(), done.taken, args.sm);
+        let (taken, all) = (done.taken.len(), done.taken.len() + done.refused.len());
+        println!("{}: {taken} of {all} lines exist on {}", file.display(), args.sm);
         if args.refused {
             done.refused.iter().for_each(|line| println!("  {line}"));
+        }
+        if let Some(folder) = args.out.as_ref().filter(|_| taken > 0) {
+            compiler.sample(file, done.taken, folder)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -141,6 +147,22 @@ impl Compiler {
         Ok(all)
     }
 
+    /// Writes a cubin with the first seed of each line of a file.
+    fn sample(&self, path: &Path, mut seeds: Vec<Seed>, folder: &Path) -> Result<()> {
+        seeds.sort_by_key(|s| s.line);
+        seeds.dedup_by_key(|s| s.line);
+        let module = SeedFile::parse(&std::fs::read_to_string(path)?).module;
+        let (source, _) = self.source(&module, &seeds.iter().collect::<Vec<_>>());
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let cubin = self.run(&stem, &source)?;
+        let cubin = cubin.map_err(|said| anyhow!("{}: the lines do not go together: {said}", path.display()))?;
+        let out = folder.join(format!("seeds_{stem}.cubin"));
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::copy(cubin, &out))
+            .with_context(|| out.display().to_string())?;
+        Ok(())
+    }
+
     /// Compiles those of `seeds` that the compiler takes.
     fn compile_some(&self, name: &str, module: &str, mut seeds: Vec<&Seed>) -> Result<Compiled> {
         let mut done = Compiled::default();
@@ -148,7 +170,7 @@ impl Compiler {
             let (source, lines) = self.source(module, &seeds);
             let said = match self.run(name, &source)? {
                 Ok(cubin) => {
-                    done.taken += seeds.len();
+                    done.taken.extend(seeds.into_iter().cloned());
                     done.words.extend(kernel_words(&cubin)?);
                     break;
                 }
@@ -229,7 +251,7 @@ const HEADER_LINES: usize = 3;
 /// What became of some seeds.
 #[derive(Default)]
 struct Compiled {
-    taken: usize,
+    taken: Vec<Seed>,
     words: Vec<u128>,
     /// Lines that the compiler refused, and why.
     refused: Vec<String>,
@@ -237,7 +259,7 @@ struct Compiled {
 
 impl Compiled {
     fn add(&mut self, other: Self) {
-        self.taken += other.taken;
+        self.taken.extend(other.taken);
         self.words.extend(other.words);
         self.refused.extend(other.refused);
     }

@@ -19,6 +19,8 @@ pub(super) struct SeedFile {
 /// A line of PTX to compile, and where its registers come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seed {
+    /// Number of the line in its file, continued lines as one.
+    pub(super) line: usize,
     pub(super) text: String,
     /// Directives of the kernel that it stands in.
     pub(super) kernel: String,
@@ -53,7 +55,7 @@ impl SeedFile {
         }
         let mut file = Self::default();
         let mut kernel = String::new();
-        for line in lines {
+        for (number, line) in lines.into_iter().enumerate() {
             if let Some(declaration) = line.strip_prefix("module:") {
                 file.module.push_str(declaration.trim());
                 file.module.push('\n');
@@ -76,6 +78,7 @@ impl SeedFile {
                         inputs.extend(each.map(Inputs::Number));
                     }
                     file.seeds.extend(inputs.into_iter().map(|inputs| Seed {
+                        line: number,
                         text: text.clone(),
                         kernel: kernel.clone(),
                         inputs,

@@ -18,8 +18,11 @@ const SWEEP: usize = 64;
 const SATURATE: usize = 240;
 /// Words kept of each class.
 const KEEP: usize = 12;
+/// Of these, words that a compiler made.
+const KEEP_KNOWN: usize = 6;
 const FLIP_ROUNDS: usize = 4;
-const LEGAL_ROUNDS: usize = 10;
+/// Rounds of mutations; most are for classes of which no legal word is found.
+const LEGAL_ROUNDS: usize = 60;
 
 /// What the search found.
 pub struct Found {
@@ -45,7 +48,6 @@ pub fn discover(nv: &Nvdisasm, known: &[u128]) -> Result<Found> {
         examples: BTreeMap::new(),
         opcodes: BTreeSet::new(),
     };
-    search.note(known)?;
     let words = search.sweep();
     search.note(&words)?;
     let words = search.saturate();
@@ -59,6 +61,8 @@ pub fn discover(nv: &Nvdisasm, known: &[u128]) -> Result<Found> {
             .collect();
         search.note(&flips)?;
     }
+    // Last: they are all alike, and would take the place of words that lead further.
+    search.note(known)?;
     search.legal(known)
 }
 
@@ -124,8 +128,12 @@ impl Search<'_> {
     /// Legal words of each class: the known ones, then mutations of examples.
     fn legal(mut self, known: &[u128]) -> Result<Found> {
         let mut seeds: BTreeMap<Class, Vec<u128>> = BTreeMap::new();
-        self.keep_legal(&known.iter().map(|&w| quiet(w)).collect::<Vec<_>>(), &mut seeds)?;
-        self.keep_legal(known, &mut seeds)?;
+        self.keep_legal(
+            &known.iter().map(|&w| quiet(w)).collect::<Vec<_>>(),
+            KEEP_KNOWN,
+            &mut seeds,
+        )?;
+        self.keep_legal(known, KEEP_KNOWN, &mut seeds)?;
         for round in 0..LEGAL_ROUNDS {
             let mut words = Vec::new();
             for (class, examples) in &self.examples {
@@ -137,7 +145,7 @@ impl Search<'_> {
                     words.extend((0..24).map(|k| mutate(example, k, round, &mut self.random)));
                 }
             }
-            self.keep_legal(&words, &mut seeds)?;
+            self.keep_legal(&words, KEEP, &mut seeds)?;
         }
         let unreached = self
             .examples
@@ -148,13 +156,14 @@ impl Search<'_> {
         Ok(Found { seeds, unreached })
     }
 
-    fn keep_legal(&self, words: &[u128], seeds: &mut BTreeMap<Class, Vec<u128>>) -> Result<()> {
+    /// Adds legal words to `seeds`, up to `most` of a class.
+    fn keep_legal(&self, words: &[u128], most: usize, seeds: &mut BTreeMap<Class, Vec<u128>>) -> Result<()> {
         let classes = self.nv.classes(words)?;
         let texts = self.nv.texts(words)?;
         for ((&word, class), text) in words.iter().zip(classes).zip(texts) {
             if let (Some(class), Some(_)) = (class, text) {
                 let list = seeds.entry(class).or_default();
-                if list.len() < KEEP && !list.contains(&word) {
+                if list.len() < most && !list.contains(&word) {
                     list.push(word);
                 }
             }

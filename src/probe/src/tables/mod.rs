@@ -68,12 +68,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     groups::selectors(&mut lab, &mut models)?;
     log(format!("selectors, {} words asked", lab.asked()));
     schedule::schedules(&mut lab, &mut models)?;
-    let left = refine::refine(&mut lab, &mut models, &log)?;
+    refine::refine(&mut lab, &mut models, &known, &log)?;
+    let mut words = found.seeds;
+    for model in &models {
+        words.entry(model.class).or_default().insert(0, model.base);
+    }
+    let (rows, matched) = select::match_rows(&mut lab, &models, &words, &known)?;
+    log(format!("match rows, {} words asked", lab.asked()));
+    let left = refine::refine(&mut lab, &mut models, &matched, &log)?;
     for line in &left.lines {
         eprintln!("  left: {line}");
     }
     address::spell(&mut lab, &mut models)?;
-    let extras = extras(&mut lab, &models, &found.seeds, &known)?;
+    let extras = extras(&mut lab, &models, &rows, &known)?;
     let mut family = emit::emit(&models, &extras);
     let dir = args.words.tables.folder();
     family.write(&dir)?;
@@ -105,14 +112,9 @@ pub fn kernel_words(path: &Path) -> Result<Vec<u128>> {
 fn extras(
     lab: &mut Lab,
     models: &[Model],
-    seeds: &BTreeMap<Class, Vec<u128>>,
+    rows: &BTreeMap<Class, Vec<select::Row>>,
     known: &[u128],
 ) -> Result<BTreeMap<Class, Extra>> {
-    let mut words = seeds.clone();
-    for model in models {
-        words.entry(model.class).or_default().insert(0, model.base);
-    }
-    let rows = select::match_rows(lab, models, &words, known)?;
     lab.ask(known.iter().copied())?;
     let mut vendor: BTreeMap<Class, u128> = BTreeMap::new();
     for &word in known {

@@ -8,7 +8,7 @@ use super::float::FloatKind;
 use super::groups::{WIDEST, enumerate, part_text};
 use super::lab::{Lab, assign, extract, flip};
 use super::legal::{self, Aim, Lesson};
-use super::model::{Key, Model, Part};
+use super::model::{Key, Model, ModifierGroup, Part};
 use super::predict::Fault;
 use super::splice::splices;
 use crate::rules::Cube;
@@ -115,12 +115,15 @@ pub struct Leftover {
     pub lines: Vec<String>,
 }
 
-/// Improves the models in place.
-pub fn refine(lab: &mut Lab, models: &mut [Model], log: &dyn Fn(String)) -> Result<Leftover> {
+/// Improves the models in place. `known` are words that a compiler made.
+pub fn refine(lab: &mut Lab, models: &mut [Model], known: &[u128], log: &dyn Fn(String)) -> Result<Leftover> {
     let mut random = fastrand::Rng::with_seed(11);
+    let known = of_models(lab, models, known)?;
     let mut hopeless: BTreeMap<(usize, Fault), String> = BTreeMap::new();
     for round in 0..ROUNDS {
-        let faults = faults(lab, models, &mut random, |m, fault| !hopeless.contains_key(&(m, fault)))?;
+        let faults = faults(lab, models, &known, &mut random, |m, fault| {
+            !hopeless.contains_key(&(m, fault))
+        })?;
         log(format!("refine round {round}: {} new faults", faults.len()));
         if faults.is_empty() {
             break;
@@ -128,7 +131,8 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], log: &dyn Fn(String)) -> Resu
         let (refused, reduced): (Vec<Reduced>, Vec<Reduced>) = reduce(lab, models, faults)?
             .into_iter()
             .partition(|r| r.2 == Fault::Refused);
-        let learnt = teach_refusals(lab, models, refused, &mut random, &mut hopeless)?;
+        let mut learnt = teach_refusals(lab, models, refused, &mut random, &mut hopeless)?;
+        learnt += teach_known(lab, models, &known, &mut random)?;
         let asked = reduced
             .iter()
             .flat_map(|(m, word, fault, blame)| questions(&models[*m], *word, *fault, blame));
@@ -153,7 +157,7 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], log: &dyn Fn(String)) -> Resu
         ));
     }
     for round in 0..ROUNDS {
-        let faults = faults(lab, models, &mut random, |_, _| true)?;
+        let faults = faults(lab, models, &known, &mut random, |_, _| true)?;
         if faults.is_empty() {
             break;
         }
@@ -170,10 +174,31 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], log: &dyn Fn(String)) -> Resu
     Ok(Leftover { lines })
 }
 
-/// A few faults of each model on random words, those that are `wanted`.
+/// The words of `known` that are of each model.
+fn of_models(lab: &mut Lab, models: &[Model], known: &[u128]) -> Result<Vec<Vec<u128>>> {
+    lab.ask(known.iter().copied())?;
+    let of = |m: &Model| known.iter().copied().filter(|&w| lab.accepts(w, m.class)).collect();
+    Ok(models.iter().map(of).collect())
+}
+
+/// Turns words that a compiler made, and that the rules refuse, into exceptions.
+fn teach_known(lab: &mut Lab, models: &mut [Model], known: &[Vec<u128>], random: &mut fastrand::Rng) -> Result<usize> {
+    let refused = |(m, words): (usize, &Vec<u128>)| -> Vec<Lesson> {
+        let model = &models[m];
+        let wrongly = words.iter().filter(|&&w| model.selects(w) && !model.rules.allow(w));
+        wrongly.take(FAULTS).map(|&w| (m, w)).collect()
+    };
+    let lessons = known.iter().enumerate().flat_map(refused).collect();
+    legal::teach(lab, models, Aim::Accepted, lessons, |m, cube| {
+        random_in(m, cube, random)
+    })
+}
+
+/// A few faults of each model on random words and known ones, those that are `wanted`.
 fn faults(
     lab: &mut Lab,
     models: &[Model],
+    known: &[Vec<u128>],
     random: &mut fastrand::Rng,
     wanted: impl Fn(usize, Fault) -> bool,
 ) -> Result<Vec<(usize, u128, Fault)>> {
@@ -184,7 +209,11 @@ fn faults(
     lab.ask(words.iter().flatten().copied())?;
     let mut out = Vec::new();
     for (m, (model, words)) in models.iter().zip(&words).enumerate() {
-        let wrong = words.iter().filter_map(|&w| Some((m, w, model.fault(lab, w)?)));
+        let known = known[m].iter().filter(|&&w| model.calls_legal(w));
+        let wrong = words
+            .iter()
+            .chain(known)
+            .filter_map(|&w| Some((m, w, model.fault(lab, w)?)));
         out.extend(wrong.filter(|f| wanted(m, f.2)).take(FAULTS));
     }
     Ok(out)
@@ -334,8 +363,7 @@ fn join(lab: &mut Lab, model: &mut Model, word: u128, fault: Fault, blame: &[Kno
                 .filter(is_group)
                 .filter_map(|k| if let Knob::Group(g) = k { Some(*g) } else { None })
                 .collect();
-            let Some(&keep) = groups.first() else { return Ok(false) };
-            if groups.len() == 1 && all.len() == model.groups[keep].bits.len() {
+            if groups.len() == 1 && all.len() == model.groups[groups[0]].bits.len() {
                 return Ok(false);
             }
             lab.ask((0..1u64 << all.len()).map(|v| assign(model.base, &all, v)))?;
@@ -343,13 +371,20 @@ fn join(lab: &mut Lab, model: &mut Model, word: u128, fault: Fault, blame: &[Kno
             if lists.is_empty() {
                 return Ok(false);
             }
-            let table: BTreeMap<_, _> = lists
-                .into_iter()
-                .map(|(v, list)| (v, splices(&model.shown.modifiers, &list)))
-                .collect();
-            model.groups[keep].bits = all;
-            model.groups[keep].table = table;
-            let gone: BTreeSet<usize> = groups[1..].iter().copied().collect();
+            let joined = ModifierGroup {
+                table: lists
+                    .into_iter()
+                    .map(|(v, list)| (v, splices(&model.shown.modifiers, &list)))
+                    .collect(),
+                bits: all,
+                rank: groups.first().map_or(model.groups.len(), |&g| model.groups[g].rank),
+            };
+            let Some((&keep, gone)) = groups.split_first() else {
+                model.groups.push(joined);
+                return Ok(true);
+            };
+            model.groups[keep] = joined;
+            let gone: BTreeSet<usize> = gone.iter().copied().collect();
             let mut i = 0;
             model.groups.retain(|_| {
                 i += 1;
