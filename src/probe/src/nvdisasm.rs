@@ -270,9 +270,10 @@ fn is_ambiguous(errors: &str) -> bool {
     errors.contains(": More than one pattern matched")
 }
 
-/// `nvdisasm error   : MESSAGE at address 0xADDR` as (word index, MESSAGE).
+/// `nvdisasm error   : MESSAGE at address 0xADDR` as (word index, MESSAGE). The tool goes by the name of its file: `nvdisasm-12`.
 fn refusal(line: &str) -> Option<(usize, &str)> {
-    let rest = line.strip_prefix("nvdisasm error")?.trim_start().strip_prefix(": ")?;
+    let (_, rest) = line.split_once(" error ")?;
+    let rest = rest.trim_start().strip_prefix(": ")?;
     let (message, address) = rest.rsplit_once(" at address 0x")?;
     Some((usize::from_str_radix(address.trim(), 16).ok()? / 16, message))
 }
@@ -306,6 +307,8 @@ mod tests {
     fn refusals_name_the_word() {
         let line = "nvdisasm error   : Opclass 'a_b', undefined value 0x1e for table at address 0x00000030";
         assert_eq!(refusal(line).map(|r| r.0), Some(3));
+        let renamed = line.replace("nvdisasm", "nvdisasm-12");
+        assert_eq!(refusal(&renamed), refusal(line));
         assert_eq!(refusal("nvdisasm fatal   : no"), None);
     }
 
