@@ -107,6 +107,35 @@ impl Isa {
         }
     }
 
+    /// The instruction with printed operand `operand` in another shape, as the tables spell it: `-R#` negates, `|R#|` takes the absolute
+    /// value. Its registers and numbers stay, and so does everything else; of several encodings the one that differs in fewest bits is taken.
+    pub fn set_shape(&self, i: Inst, operand: usize, shape: &str) -> Result<Inst, FieldError> {
+        let form = self.data(i.form).ok_or(FieldError::Opaque(i.word.0))?;
+        let no_shape = |shapes| FieldError::NoShape {
+            form: form.name,
+            operand,
+            shape: shape.to_owned(),
+            shapes,
+        };
+        let own = form.operands.get(operand).ok_or_else(|| no_shape(Vec::new()))?;
+        let selector = &self.tables.selectors[own.selector as usize];
+        let text = |item: usize| self.tables.shapes[item].text;
+        let rows = selector.rows().filter(|(_, item)| text(*item) == shape);
+        let words = rows.map(|(value, _)| self.decode(selector.bits.set(i.word, value)));
+        let keeps = |out: &Inst| {
+            let others = form.operands.iter().filter(|o| o.selector != own.selector);
+            let mut others = others.map(|o| &self.tables.selectors[o.selector as usize]);
+            let mut slots = 0..form.modifiers.len();
+            out.form == i.form
+                && others.all(|s| s.get(i.word) == s.get(out.word))
+                && slots.all(|s| self.slot_text(form, i.word, s) == self.slot_text(form, out.word, s))
+        };
+        let best = words
+            .filter(keeps)
+            .min_by_key(|out| (out.word.0 ^ i.word.0).count_ones());
+        best.ok_or_else(|| no_shape(selector.rows().map(|(_, item)| text(item)).collect()))
+    }
+
     fn same_shapes(&self, form: &FormData, a: Word, b: Word) -> bool {
         form.operands.iter().all(|o| {
             let selector = &self.tables.selectors[o.selector as usize];

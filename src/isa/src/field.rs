@@ -156,6 +156,18 @@ pub enum FieldError {
     /// The word is opaque: no table knows it, so nothing in it can be changed.
     #[error("the word {0:032x} is known to no table of its target")]
     Opaque(u128),
+    /// The operand has no such shape.
+    #[error("{form}: operand {operand} cannot be `{shape}`, its shapes are `{}`", .shapes.join("` `"))]
+    NoShape {
+        /// Form id.
+        form: &'static str,
+        /// Which printed operand.
+        operand: usize,
+        /// What was asked for.
+        shape: String,
+        /// What there is.
+        shapes: Vec<&'static str>,
+    },
     /// A modifier that is not there cannot be dropped.
     #[error("{form}: no modifier {token} to drop")]
     NoSuchModifier {

@@ -210,3 +210,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_shape_that_is_set_negates_one_operand() {
+    let isa = sm87();
+    let add = isa.decode(Word(0x000f_e200_0000_0000_8000_0005_0405_7221)); // FADD R5, R4, -R5
+    let plain = isa.set_shape(add, 2, "R#").unwrap();
+    assert_eq!(text(isa, plain.word), "FADD R5, R4, R5");
+    let both = isa.set_shape(plain, 1, "-|R#|").unwrap();
+    assert_eq!(text(isa, both.word), "FADD R5, -|R4|, R5");
+    assert_eq!(isa.set_shape(isa.set_shape(both, 1, "R#").unwrap(), 2, "-R#"), Ok(add));
+    for (operand, shape) in [(1, "~R#"), (7, "R#")] {
+        let error = isa.set_shape(add, operand, shape).unwrap_err();
+        assert!(matches!(error, FieldError::NoShape { .. }), "{error}");
+    }
+}
+
+#[test]
+fn every_shape_of_a_legal_word_can_be_set_and_set_back() {
+    let isa = sm87();
+    let mut random = Random(0x5aae);
+    for form in isa.forms() {
+        for w in random.legal_words(isa, form, 2) {
+            let i = isa.decode(w);
+            for n in 0..form.operand_count() {
+                let own = isa.operand(i, n).unwrap().shape();
+                let same = isa.set_shape(i, n, own).unwrap();
+                assert_eq!(same.word, w, "{}: operand {n} as {own}", form.name());
+            }
+        }
+    }
+}
