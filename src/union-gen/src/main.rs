@@ -1,5 +1,5 @@
 //! `union-gen [OPCODES]`: checks the tables and says what they pack to; the build of `isa` does the same.
-//! `union-gen ods`: writes `dialect/include/Sass/SassInsts.td`, the op classes of the MLIR dialect, from `opcodes/`.
+//! `union-gen ods`: writes the generated files of the MLIR dialect, its op classes and enums, from `opcodes/`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,13 +24,20 @@ fn main() -> ExitCode {
 
 fn ods() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("dialect/include/Sass/SassInsts.td");
-    let text = union_gen::ods::insts_td(&root.join("opcodes")).map_err(|e| e.to_string());
-    match text.and_then(|text| std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("union-gen: {error}");
-            ExitCode::FAILURE
+    let files = match union_gen::ods::files(&root.join("opcodes")) {
+        Ok(files) => files,
+        Err(error) => return failed(&error),
+    };
+    for (name, text) in files {
+        let path = root.join(union_gen::ods::FOLDER).join(name);
+        if let Err(error) = std::fs::write(&path, text) {
+            return failed(&format_args!("{}: {error}", path.display()));
         }
     }
+    ExitCode::SUCCESS
+}
+
+fn failed(error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("union-gen: {error}");
+    ExitCode::FAILURE
 }
