@@ -1,6 +1,6 @@
 # Every job of the project. `make run` and `make test` are all that a fresh Debian or Ubuntu machine with Rust needs.
 
-.PHONY: help run test build lint bench fuzz measure oracles check-corpus check-aarch64 check-full deps clean
+.PHONY: help run test build lint bench fuzz measure measure-mlir oracles check-corpus check-aarch64 check-full deps clean
 
 ORACLES ?= $(CURDIR)/.oracles/tools
 CORPUS  ?= $(CURDIR)/.oracles/corpus
@@ -19,6 +19,7 @@ help:
 	@echo "make bench         throughput, next to nvdisasm where make oracles brought it"
 	@echo "make fuzz          coverage-guided fuzzing, a minute a target"
 	@echo "make measure       size, time and peak memory of the release build for one target"
+	@echo "make measure-mlir  time and peak memory of the default build, also after a change of a pass; speed of the bridge"
 
 deps:
 	@tests/scripts/deps.sh mlir
@@ -43,6 +44,9 @@ bench: deps
 
 measure: deps
 	@tests/scripts/measure.sh $(SM)
+
+measure-mlir: deps
+	@tests/scripts/measure-mlir.sh
 
 oracles:
 	@tests/scripts/deps.sh python
