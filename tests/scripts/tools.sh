@@ -10,5 +10,5 @@ release=()
 [ "$profile" = debug ] || release=(--release)
 cargo rustc "${release[@]}" --quiet --package sass2mlir-engine --crate-type staticlib
 cmake -S dialect -B "$out/dialect/build" -DSASS_ENGINE_LIB="$out/$profile/libsass2mlir_engine.a" >"$out/dialect/cmake.log"
-cmake --build "$out/dialect/build" --target sass-opt SassDialectPlugin SassDropFtz >"$out/dialect/cmake.log"
-cp "$out/dialect/build/"{sass-opt,libSassDialectPlugin.so,SassDropFtz.so} "$out/$profile/"
+cmake --build "$out/dialect/build" --target sass-opt SassDialectPlugin SassAddToMul >"$out/dialect/cmake.log"
+cp "$out/dialect/build/"{sass-opt,libSassDialectPlugin.so,SassAddToMul.so} "$out/$profile/"

@@ -33,6 +33,10 @@ MLIR_CAPI_EXPORTED void sassForEachFunc(MlirModule module, void (*each)(void *us
 typedef void (*SassPassListener)(void *user, MlirStringRef func, SassPassRun *run);
 MLIR_CAPI_EXPORTED void sassOnPassRun(MlirContext context, SassPassListener listener, void *user);
 
+/* Applies what a pass that is no part of Passes.td found in a sass.func, as it is now, and hands it on as above. Takes the run. False, with a
+ * diagnostic, when an edit does not fit. */
+MLIR_CAPI_EXPORTED bool sassApplyPassRun(MlirOperation func, SassPassRun *run);
+
 /* What people want to see of a pipeline. */
 typedef struct SassPipelineOptions {
   bool timing;              /* a table of times on the standard error output */
@@ -44,8 +48,11 @@ MLIR_CAPI_EXPORTED void sassSetPipelineOptions(MlirPassManager manager, const Sa
 /* Whether a pass of that name is registered. */
 MLIR_CAPI_EXPORTED bool sassHasPass(MlirStringRef name);
 
-/* Whether the LLVM that this process has loaded is the one that this library was built with. */
-MLIR_CAPI_EXPORTED bool sassLlvmFits(void);
+/* Whether `passes` names passes over sass.func with options that they take. False with a message otherwise. */
+MLIR_CAPI_EXPORTED bool sassCheckPasses(MlirStringRef passes, SassSink error, void *user);
+
+/* Major, minor and patch version of the LLVM whose headers this library was built with. */
+MLIR_CAPI_EXPORTED void sassLlvmVersion(unsigned version[3]);
 
 /* Loads a dialect or pass plugin made for this LLVM. False with a message otherwise. */
 MLIR_CAPI_EXPORTED bool sassLoadPassPlugin(MlirStringRef path, SassSink error, void *user);

@@ -11,7 +11,13 @@
 
 #include <string>
 
+#include "Sass/SassEnums.h.inc"
+
 namespace sass {
+
+/// The number of a form among those of its target, within this process.
+enum class FormId : uint16_t {};
+constexpr FormId kOpaqueForm{SASS_FORM_OPAQUE};
 
 /// The table of functions that `sassSetEngine` installed, or null.
 const SassEngine *getEngine();
@@ -25,12 +31,15 @@ struct InstData {
   const SassLayout *layout = nullptr; // null: no word yet
   uint32_t label = SASS_LABEL_NONE;   // of a code operand that is no successor
   bool pinned = true;                 // the word names physical registers; false: made without `raw`, lowering chooses them
+  bool converged = false;             // all lanes of the warp get here together
 
   /// False when there is no engine or it does not know the target.
   bool set(unsigned target, SassWord word);
 
   /// Whether the guard is something else than constant true.
   bool isGuarded() const;
+  /// Whether it writes what a warp has once (UR, UP, B) where lanes may be apart: no pass may move it or take another for it.
+  bool isWarpState() const { return layout && layout->isUniform && !converged; }
   bool isOpaque() const { return !layout || layout->form == SASS_FORM_OPAQUE; }
 
   bool operator==(const InstData &o) const;
@@ -56,6 +65,9 @@ inline bool isZeroPin(SassPin pin) { return pin & 0x800; }
 std::string getPinName(SassPin pin);
 std::optional<SassPin> parsePin(llvm::StringRef name);
 
+/// The register of a value where one is said: by the word of what defines it, by `sass.pin`, by the function's list for block arguments.
+std::optional<SassPin> getValuePin(mlir::Value value);
+
 /// The type of registers of a file.
 mlir::Type getRegisterType(mlir::MLIRContext *context, uint8_t file);
 /// "R", "UR", "P", "UP", "B".
@@ -68,53 +80,6 @@ struct ConvergenceResource : mlir::SideEffects::Resource::Base<ConvergenceResour
 /// UR, UP and B where control flow may be divergent: one per warp, so their order is the warp's.
 struct WarpStateResource : mlir::SideEffects::Resource::Base<WarpStateResource> {
   llvm::StringRef getName() final { return "sass.warp_state"; }
-};
-
-/// What a pass author uses: an instruction's fields, guard, pins and control bits. A cheap view; do not keep it.
-class InstView {
-public:
-  InstView(mlir::Operation *op, InstData &data) : op(op), data(data) {}
-
-  SassWord getWord() const { return data.word; }
-  /// "FFMA_0x223_R_R_R_R", empty for an opaque word.
-  llvm::StringRef getFormName() const;
-  /// "FFMA", empty for an opaque word.
-  llvm::StringRef getMnemonic() const;
-  /// "FFMA_0x223.FTZ", empty for an opaque word.
-  llvm::StringRef getFullName() const;
-  bool hasModifier(llvm::StringRef modifier) const;
-  /// Word bits 11:0.
-  unsigned getOpcode() const { return data.word.lo & 0xfff; }
-  unsigned getEffects() const { return data.layout ? data.layout->effects : unsigned(SASS_EFFECT_UNKNOWN); }
-  bool isGuarded() const { return data.isGuarded(); }
-
-  /// A field by its name in the tables ("2.X0"); none when the form has no such field.
-  std::optional<int64_t> getField(llvm::StringRef name) const;
-  /// Sets a field. On failure a diagnostic says why and nothing changes.
-  mlir::LogicalResult setField(llvm::StringRef name, int64_t value);
-  /// Drops and adds modifiers (".FTZ"); other modifiers stay.
-  mlir::LogicalResult editModifiers(llvm::StringRef drop, llvm::StringRef add);
-
-  /// The guard's value; null for an instruction without a guard field.
-  mlir::Value getGuard() const;
-  void setGuard(mlir::Value guard);
-  /// What the word names as read, without the guard; hidden operands last.
-  mlir::OperandRange getReads() const;
-  /// The previous value of the register of result `result`; null when it is always written.
-  mlir::Value getMergeOperand(unsigned result) const;
-  /// The register that the word names for a result; none when it is virtual.
-  std::optional<SassPin> getPin(unsigned result) const;
-  /// Scheduling control, word bits 125:105.
-  uint32_t getControl() const { return uint32_t(data.word.hi >> 41) & 0x1fffff; }
-  void setControl(uint32_t control);
-
-  /// What the engine knows of all instructions like this one.
-  const SassLayout *getLayout() const { return data.layout; }
-
-private:
-  mlir::LogicalResult replace(SassWord word);
-  mlir::Operation *op;
-  InstData &data;
 };
 
 /// The name of the op class of a layout, without "sass.": the mnemonic; "opaque"; "CALL_" for a CALL that is a branch.

@@ -12,6 +12,10 @@ namespace sass {
 
 #define GEN_PASS_REGISTRATION
 #include "Sass/Passes.h.inc"
+
+/// Applies the edits of a pass that the engine ran on a function as it is now, and hands on what it found: to whoever listens (see
+/// sassOnPassRun), or as remarks. Takes the run.
+llvm::LogicalResult applyPassRun(FuncOp func, SassPassRun *run);
 } // namespace sass
 
 #endif // SASS_PASSES_H

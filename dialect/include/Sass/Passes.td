@@ -32,6 +32,7 @@ def SassOnEntry : Pass<"sass-on-entry", "::sass::FuncOp"> {
     instructions the pipeline changed, put in or took out.
   }];
   let options = [Option<"entry", "entry", "int", "0", "the number">,
+                 Option<"report", "report", "bool", "false", "count the instructions that change, and keep the function as it was">,
                  Option<"pipeline", "pipeline", "std::string", "\"\"", "passes over sass.func">];
 }
 

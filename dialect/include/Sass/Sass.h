@@ -10,6 +10,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace sass {
@@ -39,9 +40,27 @@ constexpr llvm::StringLiteral kEntriesAttr = "sass.entries";
 /// Attribute of a function: where its parameters begin and end in constant bank 0, in bytes.
 constexpr llvm::StringLiteral kParamsAttr = "sass.params";
 
-/// Makes an instruction of that word, which reads `operands`: what the word names, in its order. Null with a diagnostic when they do
-/// not fit, or when it would end a block.
-mlir::Operation *buildInst(mlir::OpBuilder &builder, mlir::Location loc, const InstData &data, mlir::ValueRange operands);
+/// A field of an instruction's word, by its name in the tables ("2.X0"), and what it is to be.
+struct FieldValue {
+  llvm::StringRef name;
+  int64_t value;
+};
+
+/// A form of a target by name ("MOV_0x202_R_R_X"). None, with a diagnostic that says which there are.
+std::optional<FormId> findForm(mlir::Location loc, llvm::StringRef sm, llvm::StringRef name);
+
+/// Makes an instruction for the function that it is put into.
+///
+/// `operands` are what it reads: the guard, then its sources in the order of the text, and where the guard is not constant true the previous
+/// values of what it writes. Their registers go into the word. `fields` are the rest: immediates, and the registers of the results ("0.R0");
+/// a destination that is not given is RZ or PT, and no result. `modifiers` are all of them (".FTZ.RZ"). Whatever is not said is as in the
+/// form's filler, scheduling included. Null with a diagnostic when they do not fit, or when it would end a block.
+SassInst buildInst(mlir::RewriterBase &rewriter, mlir::Location loc, FormId form, mlir::ValueRange operands,
+                   llvm::ArrayRef<FieldValue> fields = {}, llvm::StringRef modifiers = "");
+SassInst buildInst(mlir::RewriterBase &rewriter, mlir::Location loc, llvm::StringRef form, mlir::ValueRange operands,
+                   llvm::ArrayRef<FieldValue> fields = {}, llvm::StringRef modifiers = "");
+/// Of a word that is complete: what it names as read are `operands`, in its order.
+SassInst buildInst(mlir::RewriterBase &rewriter, mlir::Location loc, const InstData &data, mlir::ValueRange operands);
 
 /// The registers of all block arguments, by block. What an edit made the attribute forget follows from what flows into the block.
 llvm::SmallVector<Pins> getArgumentPins(FuncOp func);

@@ -72,9 +72,67 @@ def SassInst : OpInterface<"SassInst"> {
       [{ state.getOrAddProperties<typename ConcreteOp::Properties>().inst = data; }]>,
   ];
   let verify = [{ return ::sass::detail::verifyInst($_op); }];
-  let extraSharedClassDeclaration = [{
-    /// The view on the instruction: fields, modifiers, guard, pins.
-    ::sass::InstView view() { return ::sass::InstView($_op.getOperation(), $_op.getInstData()); }
+  let extraClassDeclaration = [{
+    //===-- What it is --===//
+
+    ::SassWord getWord() { return getInstData().word; }
+    /// Of its target; `kOpaqueForm` for a word that no table knows.
+    ::sass::FormId getForm();
+    /// "FFMA_0x223_R_R_R_R", empty for an opaque word, as are the next two.
+    ::llvm::StringRef getFormName();
+    /// "FFMA"
+    ::llvm::StringRef getMnemonic();
+    /// "FFMA_0x223.FTZ"
+    ::llvm::StringRef getFullName();
+    /// Word bits 11:0.
+    unsigned getOpcode() { return getWord().lo & 0xfff; }
+    /// The pipe that executes it.
+    ::sass::OpcodeClass getOpcodeClass();
+    bool hasModifier(::sass::Modifier modifier);
+    /// For a modifier that is no name (`???3`).
+    bool hasModifier(::llvm::StringRef modifier);
+    /// SASS_EFFECT_*
+    unsigned getEffects();
+    /// What the engine knows of all instructions like this one; null without a word.
+    const ::SassLayout *getLayout() { return getInstData().layout; }
+
+    //===-- Fields. On failure a diagnostic says why, and nothing changes. Inside a pattern: under `modifyOpInPlace`. --===//
+
+    /// A field by its name in the tables ("2.X0"); none when the form has no such field.
+    std::optional<int64_t> getField(::llvm::StringRef name);
+    /// Registers too, of results: an operand's register is that of the value it reads.
+    ::llvm::LogicalResult setField(::llvm::StringRef name, int64_t value);
+    /// Drops and adds modifiers (".FTZ"); other modifiers stay.
+    ::llvm::LogicalResult editModifiers(::llvm::StringRef drop, ::llvm::StringRef add);
+    /// How a printed operand stands in the text, `#` for what differs from word to word: "-|R#|", "c[X#][X#]". Empty if there is none.
+    ::llvm::StringRef getShape(unsigned operand);
+    /// Negates an operand, or takes its absolute value.
+    ::llvm::LogicalResult setShape(unsigned operand, ::llvm::StringRef shape);
+
+    //===-- Guard and operands --===//
+
+    /// The guard's value; null for an instruction without a guard field.
+    ::mlir::Value getGuard();
+    /// Whether it executes where the guard is false.
+    bool isGuardNegated();
+    /// Whether the guard is something else than constant true.
+    bool isGuarded() { return getInstData().isGuarded(); }
+    /// `previous` is what the registers of the results keep where it does not execute, one value for each that it does not read anyway;
+    /// none if `guard` is constant true.
+    ::llvm::LogicalResult setGuard(::mlir::Value guard, bool negated = false, ::mlir::ValueRange previous = {});
+    /// What the word names as read, without the guard; hidden operands last.
+    ::mlir::OperandRange getReads();
+    /// The previous value of the register of result `result`; null when it is always written.
+    ::mlir::Value getMergeOperand(unsigned result);
+
+    //===-- Registers and scheduling --===//
+
+    /// The register that the word names for a result; none when it is virtual.
+    std::optional<::SassPin> getPin(unsigned result);
+    /// Scheduling control, word bits 125:105: stall in 3:0, yield in 4, write and read scoreboard in 7:5 and 10:8, scoreboards waited for in
+    /// 16:11, operand-cache flags in 20:17.
+    uint32_t getControl() { return uint32_t(getWord().hi >> 41) & 0x1fffff; }
+    void setControl(uint32_t control);
   }];
 }
 

@@ -28,28 +28,29 @@ using UniformityLattice = dataflow::Lattice<Uniformity>;
 bool isWarpRegister(Value value) { return isa<URegType, UPredType>(value.getType()); }
 
 /// Special registers that are the same for all threads of a block.
-bool readsBlockUniformRegister(InstView view) {
+bool readsBlockUniformRegister(SassInst inst) {
   std::string text;
   getEngine()->skeleton(
-      view.getLayout(), view.getWord(), SASS_LABEL_NONE,
+      inst.getLayout(), inst.getWord(), SASS_LABEL_NONE,
       [](void *user, const char *data, size_t size) { static_cast<std::string *>(user)->append(data, size); }, &text);
   StringRef name = StringRef(text).rsplit(' ').second;
   return name.starts_with("SR_CTAID") || name.starts_with("SR_NCTAID") || name.starts_with("SR_NTID") || name == "SRZ";
 }
 
-/// Whether the results are the same in all lanes if all operands are.
+/// What a vote says, all lanes that vote hear.
+bool isVote(SassInst inst) { return inst.getMnemonic() == "VOTE"; }
+
+/// Whether the results are the same in all lanes if all operands are (of a vote: the guard).
 bool isLaneInvariant(SassInst inst) {
-  InstView view = inst.view();
-  unsigned effects = view.getEffects();
+  unsigned effects = inst.getEffects();
   if (effects == 0)
     return true;
-  StringRef mnemonic = view.getMnemonic();
-  // What a vote says, all lanes that vote hear.
-  if (mnemonic == "VOTE")
+  StringRef mnemonic = inst.getMnemonic();
+  if (isVote(inst))
     return true;
   if (mnemonic == "S2R" || mnemonic == "CS2R")
-    return readsBlockUniformRegister(view);
-  const SassLayout *layout = view.getLayout();
+    return readsBlockUniformRegister(inst);
+  const SassLayout *layout = inst.getLayout();
   return effects == SASS_EFFECT_READ && layout && layout->space == SASS_SPACE_CONSTANT;
 }
 
@@ -62,7 +63,10 @@ public:
                                ArrayRef<UniformityLattice *> results) override {
     Uniformity joined{Uniformity::Uniform};
     if (auto inst = dyn_cast<SassInst>(op)) {
-      for (const UniformityLattice *operand : operands) {
+      const SassLayout *layout = inst.getLayout();
+      for (auto [index, operand] : llvm::enumerate(operands)) {
+        if (isVote(inst) && index >= layout->hasGuard && index < layout->reads)
+          continue;
         if (operand->getValue().kind == Uniformity::Unknown)
           return success(); // comes again
         joined = Uniformity::join(joined, operand->getValue());
@@ -97,7 +101,7 @@ bool isDivergent(Operation *terminator, function_ref<bool(Value)> isUniform) {
   auto inst = dyn_cast<SassInst>(terminator);
   if (!inst || terminator->getNumSuccessors() == 0)
     return false;
-  if (terminator->getNumSuccessors() == 1 && !inst.view().isGuarded())
+  if (terminator->getNumSuccessors() == 1 && !inst.isGuarded())
     return false;
   unsigned own = getOperandPins(inst.getInstData()).size();
   return !llvm::all_of(terminator->getOperands().take_front(own), isUniform);

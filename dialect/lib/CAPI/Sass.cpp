@@ -4,7 +4,6 @@
 #include "Sass/Kernel.h"
 #include "Sass/Passes.h"
 
-#include "llvm-c/Core.h"
 #include "llvm/Config/llvm-config.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
@@ -72,6 +71,8 @@ void sassOnPassRun(MlirContext context, SassPassListener listener, void *user) {
   dialect->setPassListener([=](FuncOp func, SassPassRun *run) { listener(user, wrap(func.getSymName()), run); });
 }
 
+bool sassApplyPassRun(MlirOperation func, SassPassRun *run) { return succeeded(applyPassRun(cast<FuncOp>(unwrap(func)), run)); }
+
 void sassSetPipelineOptions(MlirPassManager manager, const SassPipelineOptions *options) {
   PassManager &pm = *unwrap(manager);
   if (options->timing)
@@ -85,10 +86,21 @@ void sassSetPipelineOptions(MlirPassManager manager, const SassPipelineOptions *
 
 bool sassHasPass(MlirStringRef name) { return PassInfo::lookup(unwrap(name)) != nullptr; }
 
-bool sassLlvmFits() {
-  unsigned major, minor, patch;
-  LLVMGetVersion(&major, &minor, &patch);
-  return major == LLVM_VERSION_MAJOR && minor == LLVM_VERSION_MINOR;
+bool sassCheckPasses(MlirStringRef passes, SassSink error, void *user) {
+  OpPassManager manager(FuncOp::getOperationName());
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  if (succeeded(parsePassPipeline(unwrap(passes), manager, os)))
+    return true;
+  StringRef text = StringRef(message).trim();
+  error(user, text.data(), text.size());
+  return false;
+}
+
+void sassLlvmVersion(unsigned version[3]) {
+  version[0] = LLVM_VERSION_MAJOR;
+  version[1] = LLVM_VERSION_MINOR;
+  version[2] = LLVM_VERSION_PATCH;
 }
 
 bool sassLoadPassPlugin(MlirStringRef path, SassSink error, void *user) {

@@ -1,6 +1,7 @@
 //===- FromKernel.cpp - a kernel's arrays to a sass.func --------------------------------------------------===//
 
 #include "Sass/Kernel.h"
+#include "WarpState.h"
 
 using namespace mlir;
 using namespace sass;
@@ -258,6 +259,7 @@ FuncOp FuncBuilder::run() {
     fixup.op->setOperand(fixup.operand, values[fixup.value]);
   if (standIn)
     standIn->erase();
+  markConverged(func.getBody());
   return func;
 }
 

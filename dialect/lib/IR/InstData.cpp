@@ -1,13 +1,14 @@
-//===- InstData.cpp - the inline property, equality, effects, the authoring view -----------------------===//
+//===- InstData.cpp - the inline property, equality, effects, verification -----------------------------===//
 
 #include "Sass/Sass.h"
 
 using namespace mlir;
 using namespace sass;
 
+#include "Sass/SassEnums.cpp.inc"
+
 static SassStr str(StringRef s) { return {s.data(), s.size()}; }
 static StringRef ref(SassStr s) { return {s.data, s.size}; }
-static void appendTo(void *user, const char *data, size_t size) { static_cast<std::string *>(user)->append(data, size); }
 
 //===-- The property ------------------------------------------------------------------------------------===//
 
@@ -32,13 +33,13 @@ static SassWord semanticBits(const InstData &data) {
   return {data.word.lo & data.layout->semantic.lo, data.word.hi & data.layout->semantic.hi};
 }
 
-constexpr uint8_t kIdentity = SASS_EFFECT_CONVERGENCE | SASS_EFFECT_WARP_STATE | SASS_EFFECT_UNKNOWN;
+constexpr uint8_t kIdentity = SASS_EFFECT_CONVERGENCE | SASS_EFFECT_UNKNOWN;
 
 bool InstData::operator==(const InstData &o) const {
   if (this == &o)
     return true;
   // Some instructions are unique: neither CSE nor the merging of blocks may find their like.
-  if (layout != o.layout || isOpaque() || (layout->effects & kIdentity) || isGuarded() != o.isGuarded() || label != o.label)
+  if (layout != o.layout || isOpaque() || (layout->effects & kIdentity) || isWarpState() || o.isWarpState() || isGuarded() != o.isGuarded() || label != o.label)
     return false;
   SassWord a = semanticBits(*this), b = semanticBits(o);
   return a.lo == b.lo && a.hi == b.hi;
@@ -58,6 +59,8 @@ Attribute sass::toAttribute(MLIRContext *context, const InstData &data) {
   Builder b(context);
   uint64_t halves[2] = {data.word.lo, data.word.hi};
   SmallVector<NamedAttribute> entries;
+  if (data.converged)
+    entries.push_back(b.getNamedAttr("converged", b.getUnitAttr()));
   if (data.label == SASS_LABEL_SUCCESSOR)
     entries.push_back(b.getNamedAttr("label", b.getUnitAttr()));
   else if (data.label != SASS_LABEL_NONE)
@@ -91,6 +94,7 @@ LogicalResult sass::fromAttribute(InstData &data, Attribute attribute,
   if (!word || !word.getType().isInteger(128) || !sm)
     return emitError() << "expected `inst = {sm = \"sm_..\", word = 0x... : i128}`";
   data.pinned = !dict.get("unpinned");
+  data.converged = bool(dict.get("converged"));
   Attribute label = dict.get("label");
   if (auto id = dyn_cast_or_null<IntegerAttr>(label))
     data.label = id.getInt();
@@ -103,7 +107,7 @@ LogicalResult sass::fromAttribute(InstData &data, Attribute attribute,
 
 void sass::writeBytecode(DialectBytecodeWriter &writer, const InstData &data) {
   writer.writeOwnedString(targetName(data));
-  writer.writeVarInt(uint64_t(data.label) << 1 | data.pinned);
+  writer.writeVarInt(uint64_t(data.label) << 2 | data.converged << 1 | data.pinned);
   writer.writeVarInt(data.word.lo);
   writer.writeVarInt(data.word.hi);
 }
@@ -116,7 +120,8 @@ LogicalResult sass::readBytecode(DialectBytecodeReader &reader, InstData &data) 
       failed(reader.readVarInt(word.hi)))
     return failure();
   data.pinned = flags & 1;
-  data.label = flags >> 1;
+  data.converged = flags >> 1 & 1;
+  data.label = flags >> 2;
   return setWord(data, name, word, [&] { return reader.emitError(); });
 }
 
@@ -178,14 +183,14 @@ void sass::detail::getInstEffects(const InstData &data, SmallVectorImpl<MemoryEf
     effects.emplace_back(MemoryEffects::Read::get(), convergence);
     effects.emplace_back(MemoryEffects::Write::get(), convergence);
   }
-  if (unknown || (bits & SASS_EFFECT_WARP_STATE)) {
+  if (unknown || data.isWarpState()) {
     effects.emplace_back(MemoryEffects::Read::get(), warp);
     effects.emplace_back(MemoryEffects::Write::get(), warp);
   }
 }
 
 Speculation::Speculatability sass::detail::getInstSpeculatability(const InstData &data) {
-  return data.layout && data.layout->effects == 0 ? Speculation::Speculatable : Speculation::NotSpeculatable;
+  return data.layout && data.layout->effects == 0 && !data.isWarpState() ? Speculation::Speculatable : Speculation::NotSpeculatable;
 }
 
 SuccessorOperands sass::detail::getSuccessorOperands(Operation *op, StringAttr segmentName, ArrayRef<int32_t> segments,
@@ -274,104 +279,4 @@ LogicalResult sass::detail::verifyInst(Operation *op) {
   if (op->getNumResults() != results.size() + writes)
     return op->emitOpError() << "has " << op->getNumResults() << " results, but its word says " << results.size() + writes;
   return success();
-}
-
-//===-- Making instructions -------------------------------------------------------------------------------===//
-
-Operation *sass::buildInst(OpBuilder &builder, Location loc, const InstData &data, ValueRange operands) {
-  auto name = RegisteredOperationName::lookup(("sass." + getClassName(data.layout, false)).str(), builder.getContext());
-  if (!name || data.isOpaque())
-    return emitError(loc) << "the dialect has no op for this word", nullptr;
-  if (name->hasTrait<OpTrait::IsTerminator>() || data.layout->isCall)
-    return emitError(loc) << *name << " controls flow and cannot be put in", nullptr;
-  Pins reads = getOperandPins(data);
-  bool fits = reads.size() == operands.size();
-  for (size_t i = 0; fits && i < reads.size(); ++i)
-    fits = operands[i].getType() == getRegisterType(builder.getContext(), getPinFile(reads[i]));
-  if (!fits)
-    return emitError(loc) << *name << " does not read these values: its word names " << reads.size() << " registers", nullptr;
-  OperationState state(loc, *name);
-  state.addOperands(operands);
-  for (SassPin pin : getResultPins(data))
-    state.addTypes(getRegisterType(builder.getContext(), getPinFile(pin)));
-  name->getInterface<SassInst>()->initState(state, data);
-  return builder.create(state);
-}
-
-//===-- The authoring view ------------------------------------------------------------------------------===//
-
-StringRef InstView::getFormName() const { return data.isOpaque() ? StringRef() : ref(data.layout->formName); }
-StringRef InstView::getMnemonic() const { return data.isOpaque() ? StringRef() : ref(data.layout->mnemonic); }
-StringRef InstView::getFullName() const { return data.isOpaque() ? StringRef() : ref(data.layout->name); }
-
-bool InstView::hasModifier(StringRef modifier) const {
-  SmallVector<StringRef> parts;
-  getFullName().split(parts, '.');
-  return parts.size() > 1 && llvm::is_contained(ArrayRef(parts).drop_front(), modifier);
-}
-
-std::optional<int64_t> InstView::getField(StringRef name) const {
-  const SassEngine *engine = getEngine();
-  int64_t value;
-  std::string error;
-  if (!engine || data.isOpaque() || engine->getField(data.layout, data.word, str(name), &value, appendTo, &error))
-    return std::nullopt;
-  return value;
-}
-
-LogicalResult InstView::replace(SassWord word) {
-  if (!data.layout || !data.set(data.layout->target, word))
-    return op->emitOpError("cannot be changed: no sass engine is loaded");
-  return success();
-}
-
-LogicalResult InstView::setField(StringRef name, int64_t value) {
-  const SassEngine *engine = getEngine();
-  SassWord word = data.word;
-  std::string error;
-  if (engine && engine->setField(data.layout, &word, str(name), value, appendTo, &error))
-    return op->emitOpError() << "cannot set field " << name << ": " << error;
-  return replace(word);
-}
-
-LogicalResult InstView::editModifiers(StringRef drop, StringRef add) {
-  const SassEngine *engine = getEngine();
-  SassWord word = data.word;
-  std::string error;
-  if (engine && engine->editModifiers(data.layout, &word, str(drop), str(add), appendTo, &error))
-    return op->emitOpError() << "cannot replace modifiers '" << drop << "' by '" << add << "': " << error;
-  return replace(word);
-}
-
-Value InstView::getGuard() const { return data.layout && data.layout->hasGuard ? op->getOperand(0) : Value(); }
-void InstView::setGuard(Value guard) { op->setOperand(0, guard); }
-
-OperandRange InstView::getReads() const {
-  if (!data.layout)
-    return op->getOperands().take_front(0);
-  unsigned guard = data.layout->hasGuard;
-  return op->getOperands().slice(guard, data.layout->reads - guard);
-}
-
-Value InstView::getMergeOperand(unsigned result) const {
-  // The previous values follow the reads, in the order of the results they belong to.
-  Pins operands = getOperandPins(data), results = getResultPins(data);
-  if (result >= results.size())
-    return {};
-  for (unsigned i = data.layout->reads; i < operands.size(); ++i)
-    if (operands[i] == results[result])
-      return op->getOperand(i);
-  return {};
-}
-
-std::optional<SassPin> InstView::getPin(unsigned result) const {
-  Pins results = getResultPins(data);
-  if (!data.pinned || result >= results.size())
-    return std::nullopt;
-  return results[result];
-}
-
-void InstView::setControl(uint32_t control) {
-  constexpr uint64_t mask = uint64_t(0x1fffff) << 41;
-  data.word.hi = (data.word.hi & ~mask) | (uint64_t(control) << 41 & mask);
 }

@@ -2,6 +2,7 @@
 
 #include "Sass/Sass.h"
 #include "InstAsm.h"
+#include "WarpState.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -32,7 +33,11 @@ ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &state) {
       return parser.emitError(loc, "unknown target ") << sm;
     scope.emplace(target);
   }
-  return parser.parseRegion(*state.addRegion());
+  Region *code = state.addRegion();
+  if (parser.parseRegion(*code))
+    return failure();
+  markConverged(*code);
+  return success();
 }
 
 void FuncOp::print(OpAsmPrinter &printer) {
@@ -70,6 +75,9 @@ LogicalResult FuncOp::verifyRegions() {
 
 //===-- Registers of block arguments --------------------------------------------------------------------===//
 
+/// Instead of the register of a block argument that nobody says.
+constexpr SassPin kUnknownPin = 0xffff;
+
 /// The register of a value that is no block argument, if it has one.
 static std::optional<SassPin> getDefinedPin(OpResult result) {
   Operation *op = result.getOwner();
@@ -104,13 +112,12 @@ SmallVector<Pins> sass::getArgumentPins(FuncOp func) {
   if (fits)
     return pins;
   // Spread what is known along the edges.
-  constexpr SassPin kUnknown = 0xffff;
   llvm::DenseMap<Value, SassPin> known;
   auto pinOf = [&](Value value) {
     if (auto result = dyn_cast<OpResult>(value))
-      return getDefinedPin(result).value_or(kUnknown);
+      return getDefinedPin(result).value_or(kUnknownPin);
     auto found = known.find(value);
-    return found == known.end() ? kUnknown : found->second;
+    return found == known.end() ? kUnknownPin : found->second;
   };
   for (bool changed = true; changed;) {
     changed = false;
@@ -120,7 +127,7 @@ SmallVector<Pins> sass::getArgumentPins(FuncOp func) {
         continue;
       for (auto [index, successor] : llvm::enumerate(block.getSuccessors()))
         for (auto [arg, value] : llvm::zip(successor->getArguments(), branch.getSuccessorOperands(index).getForwardedOperands()))
-          if (SassPin pin = pinOf(value); pin != kUnknown)
+          if (SassPin pin = pinOf(value); pin != kUnknownPin)
             changed |= known.try_emplace(arg, pin).second;
     }
   }
@@ -131,6 +138,22 @@ SmallVector<Pins> sass::getArgumentPins(FuncOp func) {
       own.push_back(pinOf(arg));
   }
   return pins;
+}
+
+std::optional<SassPin> sass::getValuePin(Value value) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    if (isa<RZOp, URZOp, PTOp, UPTOp>(result.getOwner()))
+      for (unsigned file : {SASS_FILE_R, SASS_FILE_UR, SASS_FILE_P, SASS_FILE_UP})
+        if (value.getType() == getRegisterType(value.getContext(), file))
+          return SassPin(file << 8 | 0x800);
+    return getDefinedPin(result);
+  }
+  auto arg = cast<BlockArgument>(value);
+  auto func = dyn_cast<FuncOp>(arg.getOwner()->getParentOp());
+  if (!func)
+    return std::nullopt;
+  SassPin pin = getArgumentPins(func)[arg.getOwner()->computeBlockNumber()][arg.getArgNumber()];
+  return pin == kUnknownPin ? std::nullopt : std::optional(pin);
 }
 
 ArrayRef<int32_t> sass::getSuccessorSegments(Operation *op) {

@@ -35,6 +35,7 @@ struct OnEntry : sass::impl::SassOnEntryBase<OnEntry> {
       emitError(func.getLoc()) << "pipeline '" << pipeline << "': " << why;
       return signalPassFailure();
     }
+    OwningOpRef<FuncOp> original = report ? func.clone() : FuncOp();
     auto before = words(func);
     if (failed(runPipeline(passes, func)))
       return signalPassFailure();
@@ -42,6 +43,10 @@ struct OnEntry : sass::impl::SassOnEntryBase<OnEntry> {
     unsigned common = std::min(before.size(), after.size()), changed = std::max(before.size(), after.size()) - common;
     for (unsigned i = 0; i < common; ++i)
       changed += before[i] != after[i];
+    if (report) {
+      func.getBody().takeBody(original->getBody());
+      func->setAttrs(original.get()->getAttrDictionary());
+    }
     func->setAttr("sass.changed_" + std::to_string(entry), Builder(func.getContext()).getI32IntegerAttr(changed));
   }
 

@@ -62,7 +62,7 @@ LogicalResult Applier::insert(const SassEdit &edit, Operation *before) {
   if (target < 0 || !data.set(target, edit.word) || data.isOpaque())
     return before->emitOpError("cannot get an instruction before it that the tables do not know");
   rewriter.setInsertionPoint(before);
-  return success(buildInst(rewriter, before->getLoc(), data, operands) != nullptr);
+  return success(bool(buildInst(rewriter, before->getLoc(), data, operands)));
 }
 
 LogicalResult Applier::apply(const SassEdit &edit) {
@@ -77,14 +77,14 @@ LogicalResult Applier::apply(const SassEdit &edit) {
     return op->emitOpError("is no instruction and cannot be edited");
   auto modify = [&](auto change) {
     LogicalResult result = success();
-    rewriter.modifyOpInPlace(op, [&] { result = change(inst.view()); });
+    rewriter.modifyOpInPlace(op, [&] { result = change(inst); });
     return result;
   };
   switch (edit.kind) {
   case SASS_EDIT_FIELD:
-    return modify([&](InstView view) { return view.setField(ref(edit.field), edit.value); });
+    return modify([&](SassInst inst) { return inst.setField(ref(edit.field), edit.value); });
   case SASS_EDIT_MODIFIERS:
-    return modify([&](InstView view) { return view.editModifiers(ref(edit.drop), ref(edit.add)); });
+    return modify([&](SassInst inst) { return inst.editModifiers(ref(edit.drop), ref(edit.add)); });
   case SASS_EDIT_OPERAND:
     if (edit.operand >= op->getNumOperands() || edit.newValue >= values.size())
       return op->emitOpError("cannot read that value: it is not there");
@@ -122,6 +122,24 @@ static void sayRemarks(FuncOp func, const SassPassRun *run) {
   getEngine()->passRemarks(run, say, &place);
 }
 
+LogicalResult sass::applyPassRun(FuncOp func, SassPassRun *raw) {
+  const SassEngine *engine = getEngine();
+  std::unique_ptr<SassPassRun, void (*)(SassPassRun *)> run(raw, engine->freePassRun);
+  const auto &listener = func->getContext()->getLoadedDialect<SassDialect>()->getPassListener();
+  if (!listener)
+    sayRemarks(func, raw); // before the edits: it counts operations
+  std::pair<Applier, LogicalResult> state(func, success());
+  auto each = [](void *user, const SassEdit *edit) {
+    auto &[applier, result] = *static_cast<decltype(state) *>(user);
+    if (succeeded(result))
+      result = applier.apply(*edit);
+  };
+  engine->passEdits(raw, each, &state);
+  if (listener)
+    listener(func, run.release());
+  return state.second;
+}
+
 /// Runs the pass of that name and options. What it found goes to whoever listens (see sassOnPassRun), or is said as remarks.
 static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report) {
   if (entry >= 0) {
@@ -143,21 +161,7 @@ static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report
   SassPassRun *raw = nullptr;
   if (engine->runPass({name.data(), name.size()}, &kernel, &context, &raw, appendTo, &error))
     return func.emitError() << pass.getArgument() << ": " << error;
-  std::unique_ptr<SassPassRun, void (*)(SassPassRun *)> run(raw, engine->freePassRun);
-
-  const auto &listener = func->getContext()->getLoadedDialect<SassDialect>()->getPassListener();
-  if (!listener)
-    sayRemarks(func, raw); // before the edits: it counts operations
-  std::pair<Applier, LogicalResult> state(func, success());
-  auto each = [](void *user, const SassEdit *edit) {
-    auto &[applier, result] = *static_cast<decltype(state) *>(user);
-    if (succeeded(result))
-      result = applier.apply(*edit);
-  };
-  engine->passEdits(raw, each, &state);
-  if (listener)
-    listener(func, run.release());
-  return state.second;
+  return applyPassRun(func, raw);
 }
 
 // One line for each pass; the list is held against the engine's when src/mlir is built.

@@ -32,11 +32,11 @@ std::string mmaShape(StringRef digits) {
 }
 
 /// The same thing in other dialects; empty if there is none.
-std::string sameAs(InstView view) {
+std::string sameAs(SassInst inst) {
   SmallVector<StringRef> parts;
-  view.getFullName().split(parts, '.');
-  auto has = [&](StringRef modifier) { return view.hasModifier(modifier); };
-  StringRef mnemonic = view.getMnemonic();
+  inst.getFullName().split(parts, '.');
+  auto has = [&](StringRef modifier) { return inst.hasModifier(modifier); };
+  StringRef mnemonic = inst.getMnemonic();
   if (mnemonic == "HMMA" || mnemonic == "IMMA" || mnemonic == "DMMA" || mnemonic == "BMMA") {
     std::string shape;
     for (StringRef part : ArrayRef(parts).drop_front())
@@ -66,13 +66,12 @@ struct ToNvgpuReport : sass::impl::SassToNvgpuReportBase<ToNvgpuReport> {
     // A group of asynchronous copies ends with LDGDEPBAR; DEPBAR.LE SB0 waits for it.
     unsigned copies = 0, groups = 0, products = 0, tiles = 0;
     getOperation().walk([&](SassInst inst) {
-      InstView view = inst.view();
-      StringRef mnemonic = view.getMnemonic();
-      std::string same = sameAs(view);
+      StringRef mnemonic = inst.getMnemonic();
+      std::string same = sameAs(inst);
       copies += mnemonic == "LDGSTS";
       products += mnemonic.ends_with("MMA");
       tiles += mnemonic == "LDSM";
-      if (mnemonic == "DEPBAR" && groups && view.hasModifier("LE"))
+      if (mnemonic == "DEPBAR" && groups && inst.hasModifier("LE"))
         same = "nvgpu.device_async_wait";
       if (mnemonic == "LDGDEPBAR") {
         ++groups;

@@ -65,7 +65,6 @@ enum {
   SASS_EFFECT_READ = 1,        /* reads memory */
   SASS_EFFECT_WRITE = 2,       /* writes memory */
   SASS_EFFECT_CONVERGENCE = 4, /* depends on, or changes, which lanes are active; or is a clock or another volatile special */
-  SASS_EFFECT_WARP_STATE = 8,  /* writes warp state (UR, UP, B) where control flow may be divergent */
   SASS_EFFECT_UNKNOWN = 16     /* no row of semantics.tsv: anything may happen */
 };
 
@@ -94,7 +93,8 @@ typedef struct SassLayout {
   uint8_t hasLabel;   /* it names a place in the code */
   uint8_t isCall;     /* a call or a return: may have operands and results beyond those its word names */
   uint8_t space;      /* SASS_SPACE_*: what memory the effects are on */
-  uint8_t reserved;
+  uint8_t pipe;       /* class of the opcode, as in SassEnums.td */
+  uint8_t isUniform;  /* writes what a warp has once: UR, UP or B */
   SassWord registers; /* bits that name registers, or are reuse flags */
   SassWord semantic;  /* bits that decide what is computed */
   SassWord guard;     /* bits of the guard: its register and its negation */
@@ -216,6 +216,18 @@ typedef struct SassEngine {
   /* What there is to say, for people; `op` is SASS_NONE for what concerns the whole kernel, as does the first. */
   void (*passRemarks)(const SassPassRun *run, void (*each)(void *user, uint32_t op, SassStr text), void *user);
   void (*freePassRun)(SassPassRun *run);
+
+  /* The number of a form by name, or -1 with a message that says which forms there are. */
+  int32_t (*findForm)(uint32_t target, SassStr name, SassSink error, void *user);
+  /* The name of a form; empty if there is none of that number. */
+  SassStr (*formName)(uint32_t target, uint32_t form);
+  /* Lets operand `operand` (guard and reads, in the order of `operands`) name a register. Of consecutive registers the word names the first
+   * only; the others have to follow it. */
+  SassStatus (*setOperand)(const SassLayout *layout, SassWord *word, uint32_t operand, SassPin pin, SassSink error, void *user);
+  /* The shape of a printed operand ("-|R#|"), elided ones counted; empty if there is none. */
+  SassStr (*getShape)(const SassLayout *layout, SassWord word, uint32_t operand);
+  /* Fails when the operand has no such shape beside what else is there. */
+  SassStatus (*setShape)(const SassLayout *layout, SassWord *word, uint32_t operand, SassStr shape, SassSink error, void *user);
 } SassEngine;
 
 /* Exported by the Rust side (libsass_engine). */

@@ -363,7 +363,22 @@ impl Reader<'_> {
             if ENTRY_KEYS.contains(&name) {
                 continue;
             }
-            let Some(spec) = pass.options().iter().find(|o| o.name == name) else {
+            let spec = pass.options().iter().find(|o| o.name == name);
+            // What options a pass of MLIR takes only MLIR knows, which `check` asks.
+            if spec.is_none() && pass.is_native() {
+                match scalar(value) {
+                    Some(v) => options.set(name, v),
+                    None => {
+                        let message = format!(
+                            "`{name}` is {}, not a string, a number, true or false",
+                            article(value.get_ref())
+                        );
+                        self.error(value.span(), message, None);
+                    }
+                }
+                continue;
+            }
+            let Some(spec) = spec else {
                 let known: Vec<_> = pass.options().iter().map(|o| o.name).chain(ENTRY_KEYS).collect();
                 let help = suggest(name, known.iter().copied())
                     .unwrap_or_else(|| format!("`{}` takes {}", pass.name(), known.join(", ")));
@@ -391,12 +406,7 @@ impl Reader<'_> {
     }
 
     fn option(&mut self, value: &Spanned<DeValue<'_>>, spec: &OptionSpec) -> Option<OptionValue> {
-        let read = match value.get_ref() {
-            DeValue::Boolean(b) => Some(OptionValue::Bool(*b)),
-            DeValue::String(s) => Some(OptionValue::Text(s.to_string())),
-            DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(OptionValue::Int),
-            _ => None,
-        };
+        let read = scalar(value);
         match read.as_ref().map(|v| v.check(spec.kind)) {
             Some(Ok(())) => read,
             _ => {
@@ -405,6 +415,15 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+}
+
+fn scalar(value: &Spanned<DeValue<'_>>) -> Option<OptionValue> {
+    match value.get_ref() {
+        DeValue::Boolean(b) => Some(OptionValue::Bool(*b)),
+        DeValue::String(s) => Some(OptionValue::Text(s.to_string())),
+        DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(OptionValue::Int),
+        _ => None,
     }
 }
 

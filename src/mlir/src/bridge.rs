@@ -21,6 +21,7 @@ use mlir_sys::{
 use engine::capi::{self, Arrays, CKernel, PassRun};
 
 use crate::ffi;
+use crate::rust_pass::RustPass;
 
 /// What MLIR said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,6 +189,14 @@ pub struct PipelineOptions {
     pub reproducer: Option<String>,
 }
 
+/// A step of a pipeline over functions.
+pub enum Step<'p> {
+    /// Passes as MLIR spells them: `sass-ffma-deftz{report=true}`.
+    Text(String),
+    /// A pass that MLIR's registry does not have.
+    Rust(RustPass<'p>),
+}
+
 fn string_ref(text: &str) -> MlirStringRef {
     MlirStringRef {
         data: text.as_ptr().cast(),
@@ -198,8 +207,7 @@ fn string_ref(text: &str) -> MlirStringRef {
 /// Adds all passes to MLIR's registry, once.
 fn register() -> Result<(), MlirError> {
     static PASSES: std::sync::Once = std::sync::Once::new();
-    // SAFETY: compares numbers.
-    if !unsafe { ffi::sassLlvmFits() } {
+    if !llvm_fits() {
         return Err(MlirError::Llvm);
     }
     PASSES.call_once(|| {
@@ -208,6 +216,17 @@ fn register() -> Result<(), MlirError> {
         unsafe { ffi::sassRegisterPasses() };
     });
     Ok(())
+}
+
+/// Whether the LLVM that is loaded is the one whose headers the dialect was built with; patch releases keep the ABI.
+fn llvm_fits() -> bool {
+    let (mut headers, [mut major, mut minor, mut patch]) = ([0; 3], [0; 3]);
+    // SAFETY: both write numbers.
+    unsafe {
+        ffi::sassLlvmVersion(&mut headers);
+        llvm_sys::core::LLVMGetVersion(&mut major, &mut minor, &mut patch);
+    }
+    headers[..2] == [major, minor]
 }
 
 /// Loads a pass plugin (a shared library for this LLVM) so that pipelines and configurations can name its passes.
@@ -228,6 +247,17 @@ pub fn load_pass_plugin(path: &str) -> Result<(), MlirError> {
 pub fn has_pass(name: &str) -> bool {
     // SAFETY: the name lives during the call.
     register().is_ok() && unsafe { ffi::sassHasPass(string_ref(name)) }
+}
+
+/// Whether `passes` (`canonicalize{max-iterations=3}`) names passes over functions, with options that they take. The error is MLIR's.
+pub fn check_passes(passes: &str) -> Result<(), String> {
+    register().map_err(|e| e.to_string())?;
+    let mut message = Vec::new();
+    // SAFETY: both live during the call.
+    match unsafe { ffi::sassCheckPasses(string_ref(passes), append_text, (&raw mut message).cast()) } {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&message).into_owned()),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -278,11 +308,32 @@ impl<'b> Module<'b> {
 
     /// Runs a pass pipeline, such as `builtin.module(canonicalize,cse)`.
     pub fn run(&mut self, pipeline: &str) -> Result<(), MlirError> {
-        self.run_with(pipeline, &PipelineOptions::default())
+        self.run_manager(&PipelineOptions::default(), |manager| {
+            parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline).map_err(|e| e.to_string())
+        })
+        .map_err(|what| self.bridge.failed(format!("pipeline `{pipeline}`: {what}")))
     }
 
-    /// [`Module::run`], with something to see of it.
-    pub fn run_with(&mut self, pipeline: &str, options: &PipelineOptions) -> Result<(), MlirError> {
+    /// Runs steps over every function as one pipeline, with something to see of it.
+    pub fn run_steps(&mut self, steps: Vec<Step<'_>>, options: &PipelineOptions) -> Result<(), MlirError> {
+        self.run_manager(options, |manager| {
+            let functions = manager.nested_under("sass.func");
+            steps.into_iter().try_for_each(|step| match step {
+                Step::Text(text) => add_passes(functions.to_raw(), &text),
+                Step::Rust(pass) => {
+                    functions.add_pass(pass.into_melior());
+                    Ok(())
+                }
+            })
+        })
+        .map_err(|what| self.bridge.failed(what))
+    }
+
+    fn run_manager(
+        &mut self,
+        options: &PipelineOptions,
+        fill: impl FnOnce(&PassManager<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
         self.bridge.take_diagnostics();
         let manager = PassManager::new(&self.bridge.context);
         let reproducer = options.reproducer.as_deref().unwrap_or("");
@@ -293,11 +344,10 @@ impl<'b> Module<'b> {
         };
         // SAFETY: everything lives during the call.
         unsafe { ffi::sassSetPipelineOptions(manager.to_raw(), &c) };
-        parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
-            .map_err(|e| self.bridge.failed(format!("pipeline `{pipeline}`: {e}")))?;
+        fill(&manager)?;
         manager
             .run(&mut self.module)
-            .map_err(|_| self.bridge.failed(format!("pipeline `{pipeline}` failed")))
+            .map_err(|_| "the passes failed".to_owned())
     }
 
     /// The functions, in order.
@@ -327,22 +377,39 @@ impl<'b> Module<'b> {
     }
 
     fn kernel(&self, func: MlirOperation) -> Result<Kernel, MlirError> {
-        type Out = Option<Result<Kernel, String>>;
-        unsafe extern "C" fn out(user: *mut c_void, kernel: *const CKernel) {
-            // SAFETY: the arrays live during the call.
-            let built = catch_unwind(AssertUnwindSafe(|| unsafe { capi::kernel(&*kernel) }));
-            let built = built.unwrap_or_else(|_| Err("internal error while reading a function".to_owned()));
-            // SAFETY: `user` is the variable below.
-            unsafe { *user.cast::<Out>() = Some(built) };
+        match kernel_of(func) {
+            Some(result) => result.map_err(MlirError::Kernel),
+            None => Err(self.bridge.failed("a function is no kernel")),
         }
-        let mut result: Out = None;
-        // SAFETY: everything lives during the call.
-        let ok = unsafe { ffi::sassFuncToKernel(func, out, (&raw mut result).cast()) };
-        match result {
-            Some(Ok(kernel)) if ok => Ok(kernel),
-            Some(Err(message)) => Err(MlirError::Kernel(message)),
-            _ => Err(self.bridge.failed("a function is no kernel")),
-        }
+    }
+}
+
+/// The kernel of a function; `None` where MLIR has said why it is none.
+pub(crate) fn kernel_of(func: MlirOperation) -> Option<Result<Kernel, String>> {
+    type Out = Option<Result<Kernel, String>>;
+    unsafe extern "C" fn out(user: *mut c_void, kernel: *const CKernel) {
+        // SAFETY: the arrays live during the call.
+        let built = catch_unwind(AssertUnwindSafe(|| unsafe { capi::kernel(&*kernel) }));
+        let built = built.unwrap_or_else(|_| Err("internal error while reading a function".to_owned()));
+        // SAFETY: `user` is the variable below.
+        unsafe { *user.cast::<Out>() = Some(built) };
+    }
+    let mut result: Out = None;
+    // SAFETY: everything lives during the call.
+    let ok = unsafe { ffi::sassFuncToKernel(func, out, (&raw mut result).cast()) };
+    result.filter(|kernel| ok || kernel.is_err())
+}
+
+/// Appends passes, as MLIR spells them, to a pass manager.
+fn add_passes(manager: mlir_sys::MlirOpPassManager, text: &str) -> Result<(), String> {
+    let mut message: Vec<u8> = Vec::new();
+    // SAFETY: everything lives during the call.
+    let result = unsafe {
+        mlir_sys::mlirOpPassManagerAddPipeline(manager, string_ref(text), Some(append), (&raw mut message).cast())
+    };
+    match result.value {
+        0 => Err(format!("passes `{text}`: {}", String::from_utf8_lossy(&message))),
+        _ => Ok(()),
     }
 }
 

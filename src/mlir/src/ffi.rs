@@ -42,7 +42,13 @@ unsafe extern "C" {
     );
     pub fn sassSetPipelineOptions(manager: MlirPassManager, options: *const PipelineOptions);
     pub fn sassHasPass(name: MlirStringRef) -> bool;
-    pub fn sassLlvmFits() -> bool;
+    pub fn sassApplyPassRun(func: MlirOperation, run: *mut PassRun) -> bool;
+    pub fn sassCheckPasses(
+        passes: MlirStringRef,
+        error: unsafe extern "C" fn(*mut c_void, *const std::ffi::c_char, usize),
+        user: *mut c_void,
+    ) -> bool;
+    pub fn sassLlvmVersion(version: *mut [std::ffi::c_uint; 3]);
     pub fn sassLoadPassPlugin(
         path: MlirStringRef,
         error: unsafe extern "C" fn(*mut c_void, *const std::ffi::c_char, usize),

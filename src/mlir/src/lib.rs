@@ -8,8 +8,12 @@ mod bridge;
 mod ffi;
 #[cfg(feature = "mlir")]
 mod representation;
+#[cfg(feature = "mlir")]
+mod rust_pass;
 
 #[cfg(feature = "mlir")]
-pub use bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions, has_pass, load_pass_plugin};
+pub use bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions, Step, has_pass, load_pass_plugin};
 #[cfg(feature = "mlir")]
 pub use representation::{Mlir, NativePass};
+#[cfg(feature = "mlir")]
+pub use rust_pass::RustPass;

@@ -1,7 +1,6 @@
 //! Kernels in MLIR for the engine: text through the dialect, passes as one pipeline.
 
 use std::cell::OnceCell;
-use std::fmt::Write as _;
 
 use engine::capi::PassRun;
 use engine::report::PassReport;
@@ -9,10 +8,11 @@ use engine::{AllowedBits, Entry, Job, Mode, Ran, Representation};
 use ir::Kernel;
 use melior::ir::attribute::{DenseI32ArrayAttribute, IntegerAttribute};
 use melior::ir::operation::{OperationLike, OperationMutLike};
-use passes::{Context, OptionValue, Options, Pass, PassResult, Refusal};
+use passes::{Context, OptionError, OptionValue, Options, Pass, PassResult, Refusal};
 use rayon::prelude::*;
 
-use crate::bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions};
+use crate::bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions, Step, check_passes};
+use crate::rust_pass::RustPass;
 
 /// Kernels as functions of the sass dialect.
 #[derive(Clone, Debug, Default)]
@@ -103,8 +103,8 @@ impl Mlir {
         let kernels: Vec<Kernel> = jobs.iter().map(|job| job.kernel.clone()).collect();
         let mut module = bridge.module(&kernels, true)?;
         mark(&bridge, &module, jobs);
-        let pipeline = pipeline(jobs);
-        let (result, mut heard) = bridge.listen(|| module.run_with(&pipeline, &self.pipeline));
+        let steps = steps(jobs);
+        let (result, mut heard) = bridge.listen(|| module.run_steps(steps, &self.pipeline));
         result?;
         let said = bridge.take_diagnostics();
         let after = module.kernels()?;
@@ -149,12 +149,10 @@ fn ran(
                 headline: None,
                 skipped: Vec::new(),
                 notes: said.iter().filter_map(|d| note(&place, d)).collect(),
-                refused: (*mode == Mode::Report).then(|| NO_REPORT.to_owned()),
+                refused: None,
             });
-            // Such a pass names no edits: it may change what instructions compute, and neither scheduling nor don't-care bits.
-            for (offset, _, inst) in passes::instructions(&job.kernel) {
-                ran.allowed
-                    .allow(offset, job.isa.semantic_mask(inst) | job.isa.register_mask(inst));
+            if *mode == Mode::Apply {
+                allow_meaning(job, &ran.kernel, &mut ran.allowed);
             }
             continue;
         }
@@ -169,6 +167,19 @@ fn ran(
     ran
 }
 
+/// A pass that names no edits may change what instructions compute, and neither scheduling nor don't-care bits. A new instruction in the place
+/// of an old one has its own.
+fn allow_meaning(job: &Job<'_>, after: &Kernel, allowed: &mut AllowedBits) {
+    let new = passes::instructions(after).map(|(.., inst)| inst);
+    for ((offset, _, old), new) in passes::instructions(&job.kernel).zip(new) {
+        let bits = match new.form == old.form {
+            true => job.isa.semantic_mask(old) | job.isa.register_mask(old),
+            false => !isa::control::MASK | isa::control::REUSE_MASK,
+        };
+        allowed.allow(offset, bits);
+    }
+}
+
 /// A diagnostic at an instruction of the kernel whose locations begin with `place`.
 fn note(place: &str, said: &Diagnostic) -> Option<String> {
     let offset = said
@@ -180,8 +191,6 @@ fn note(place: &str, said: &Diagnostic) -> Option<String> {
         .ok()?;
     Some(format!("{offset:#06x}: {}", said.message))
 }
-
-const NO_REPORT: &str = "a pass of MLIR rewrites what it finds, it cannot only look; give it mode = \"apply\"";
 
 /// A pass that MLIR has and the engine has not: written in C++, upstream or in a plugin.
 pub struct NativePass(pub String);
@@ -197,6 +206,11 @@ impl Pass for NativePass {
 
     fn is_native(&self) -> bool {
         true
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionError> {
+        let message = check_passes(&spelled(&self.0, options)).err();
+        message.map_or(Ok(()), |message| Err(OptionError { option: "", message }))
     }
 
     fn run(&self, _: &Context<'_>, _: &Kernel, _: &Options) -> Result<PassResult, Refusal> {
@@ -223,36 +237,47 @@ fn mark(bridge: &Bridge, module: &Module<'_>, jobs: &[Job<'_>]) {
 }
 
 /// The entries of the configuration that name any of the kernels, in its order.
-fn pipeline(jobs: &[Job<'_>]) -> String {
+fn steps<'e>(jobs: &'e [Job<'_>]) -> Vec<Step<'e>> {
     let mut entries: Vec<&(usize, &Entry<'_>, Mode)> = jobs.iter().flat_map(|job| &job.entries).collect();
     entries.sort_by_key(|(at, ..)| *at);
     entries.dedup_by_key(|(at, ..)| *at);
-    let mut text = String::from("builtin.module(sass.func(");
-    for (n, (at, entry, mode)) in entries.into_iter().enumerate() {
-        let comma = if n > 0 { "," } else { "" };
-        let report = *mode == Mode::Report;
+    let step = |(at, entry, mode): &'e (usize, &Entry<'_>, Mode)| {
+        let (name, report) = (entry.pass.name(), *mode == Mode::Report);
+        let marks = format!("entry={at} report={report}");
         if entry.pass.is_native() {
-            // In mode `report` nothing runs: no function has an entry of that number.
-            let entry_number = if report { -1 } else { *at as i64 };
-            let _ = write!(
-                text,
-                "{comma}sass-on-entry{{entry={entry_number} pipeline={}}}",
-                entry.pass.name()
-            );
-            continue;
+            let passes = spelled(name, &entry.options);
+            return Step::Text(format!("sass-on-entry{{{marks} pipeline={passes}}}"));
         }
-        let _ = write!(text, "{comma}sass-{}{{entry={at} report={report}", entry.pass.name());
-        for (name, value) in entry.options.iter() {
-            let _ = match value {
-                OptionValue::Bool(v) => write!(text, " {name}={v}"),
-                OptionValue::Int(v) => write!(text, " {name}={v}"),
-                OptionValue::Text(v) => write!(text, " {name}={v}"),
-            };
+        match passes::BUILTIN.iter().any(|pass| pass.name() == name) {
+            true => Step::Text(spelled_with(&format!("sass-{name}"), Some(marks), &entry.options)),
+            false => Step::Rust(RustPass {
+                pass: entry.pass,
+                options: &entry.options,
+                mode: *mode,
+                entry: *at as i32,
+            }),
         }
-        text.push('}');
+    };
+    entries.into_iter().map(step).collect()
+}
+
+/// A pass with its options, as MLIR reads it.
+fn spelled(name: &str, options: &Options) -> String {
+    spelled_with(name, None, options)
+}
+
+fn spelled_with(name: &str, first: Option<String>, options: &Options) -> String {
+    let own = options.iter().map(|(name, value)| match value {
+        OptionValue::Bool(v) => format!("{name}={v}"),
+        OptionValue::Int(v) => format!("{name}={v}"),
+        OptionValue::Text(v) if v.contains([' ', '{', '}']) => format!("{name}=\"{v}\""),
+        OptionValue::Text(v) => format!("{name}={v}"),
+    });
+    let all: Vec<String> = first.into_iter().chain(own).collect();
+    match all.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}{{{}}}", all.join(" ")),
     }
-    text.push_str("))");
-    text
 }
 
 #[cfg(test)]

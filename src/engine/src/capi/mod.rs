@@ -3,6 +3,7 @@
 //! Every function is thread-safe, catches panics at the border, and reports errors as status and text.
 
 mod kernel;
+mod make;
 mod passes;
 mod text;
 
@@ -14,7 +15,7 @@ use std::sync::{Arc, OnceLock, RwLock};
 
 use ir::{Flow, Layout, LayoutCache, Pin};
 
-use isa::{Effects, FormId, Inst, Isa, Space, Target, Terminator, Word};
+use isa::{Effects, FormId, Inst, Isa, RegFile, Space, Target, Terminator, Word};
 
 pub use kernel::{Arrays, CEdge, CKernel, kernel};
 pub use passes::{CEdit, CPassContext, PassRun};
@@ -100,7 +101,8 @@ pub struct CLayout {
     has_label: u8,
     is_call: u8,
     space: u8,
-    reserved: u8,
+    pipe: u8,
+    is_uniform: u8,
     registers: CWord,
     semantic: CWord,
     guard: CWord,
@@ -182,6 +184,12 @@ fn space(kind: Space) -> u8 {
     }
 }
 
+/// Whether an instruction writes what a warp has once.
+fn writes_uniform(layout: &Layout) -> bool {
+    let once = |file| matches!(file, RegFile::UR | RegFile::UP | RegFile::B);
+    layout.slots.iter().any(|slot| slot.writes() && once(slot.file))
+}
+
 fn leak(text: &str) -> Str {
     Str::new(Box::leak(text.to_owned().into_boxed_str()))
 }
@@ -198,7 +206,8 @@ impl CLayout {
             has_label: 0,
             is_call: 0,
             space: 0,
-            reserved: 0,
+            pipe: 0,
+            is_uniform: 0,
             registers: 0u128.into(),
             semantic: u128::MAX.into(),
             guard: 0u128.into(),
@@ -224,6 +233,8 @@ impl CLayout {
             effects: effects(isa, inst),
             terminator: terminator(isa.semantics(inst).terminator),
             space: space(isa.semantics(inst).space),
+            pipe: isa.semantics(inst).pipe as u8,
+            is_uniform: writes_uniform(&layout).into(),
             has_guard: layout.has_guard().into(),
             has_label: layout.has_label.into(),
             is_call: matches!(layout.flow, Flow::Call | Flow::Return).into(),
@@ -462,16 +473,39 @@ unsafe extern "C" fn edit_modifiers(
     })
 }
 
-unsafe extern "C" fn filler(target: u32, form: Str, word: *mut CWord) -> i32 {
-    status(None, std::ptr::null_mut(), || {
-        let isa = known(target).ok_or("the target's tables are not built in")?.isa;
-        // SAFETY: a string of the header's type.
-        let form = unsafe { form.get() }
-            .and_then(|name| isa.form_by_name(name))
-            .ok_or("no such form")?;
-        let inst = isa.filler(form).ok_or("no such form")?;
+extern "C" fn get_shape(layout: &CLayout, word: CWord, operand: u32) -> Str {
+    guarded(Str::new(""), || {
+        let inst = Inst {
+            word: word.into(),
+            form: FormId(layout.form),
+        };
+        let view = layout.isa.operand(inst, operand as usize);
+        view.map_or(Str::new(""), |view| Str::new(view.shape()))
+    })
+}
+
+unsafe extern "C" fn set_shape(
+    layout: &CLayout,
+    word: *mut CWord,
+    operand: u32,
+    shape: Str,
+    error: Option<SinkFn>,
+    user: *mut c_void,
+) -> i32 {
+    status(error, user, || {
         // SAFETY: the caller's variable.
-        unsafe { *word = inst.word.0.into() };
+        let inst = Inst {
+            word: unsafe { *word }.into(),
+            form: FormId(layout.form),
+        };
+        // SAFETY: a string of the header's type.
+        let shape = unsafe { shape.get() }.unwrap_or("?");
+        let changed = layout
+            .isa
+            .set_shape(inst, operand as usize, shape)
+            .map_err(|e| e.to_string())?;
+        // SAFETY: the caller's variable.
+        unsafe { *word = changed.word.0.into() };
         Ok(())
     })
 }
@@ -497,6 +531,11 @@ pub struct Engine {
     pass_edits: unsafe extern "C" fn(&PassRun, EditFn, *mut c_void),
     pass_remarks: unsafe extern "C" fn(&PassRun, RemarkFn, *mut c_void),
     free_pass_run: unsafe extern "C" fn(*mut PassRun),
+    find_form: unsafe extern "C" fn(u32, Str, Option<SinkFn>, *mut c_void) -> i32,
+    form_name: extern "C" fn(u32, u32) -> Str,
+    set_operand: unsafe extern "C" fn(&CLayout, *mut CWord, u32, u16, Option<SinkFn>, *mut c_void) -> i32,
+    get_shape: extern "C" fn(&CLayout, CWord, u32) -> Str,
+    set_shape: unsafe extern "C" fn(&CLayout, *mut CWord, u32, Str, Option<SinkFn>, *mut c_void) -> i32,
 }
 
 static TABLE: Engine = Engine {
@@ -513,11 +552,16 @@ static TABLE: Engine = Engine {
     get_field,
     set_field,
     edit_modifiers,
-    filler,
+    filler: make::filler,
     run_pass: passes::run_pass,
     pass_edits: passes::pass_edits,
     pass_remarks: passes::pass_remarks,
     free_pass_run: passes::free_pass_run,
+    find_form: make::find_form,
+    form_name: make::form_name,
+    set_operand: make::set_operand,
+    get_shape,
+    set_shape,
 };
 
 /// The table of functions that the dialect's `sassSetEngine` takes.

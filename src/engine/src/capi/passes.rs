@@ -100,12 +100,10 @@ pub(super) unsafe extern "C" fn run_pass(
         let (pass, options) = parse(unsafe { pass.get() }.unwrap_or("?"))?;
         // SAFETY: arrays as the header says.
         let kernel = unsafe { kernel(c_kernel) }?;
-        let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
         let mode = if context.report != 0 { Mode::Report } else { Mode::Apply };
         let [start, end] = context.params;
         let params = (start < end).then_some((start, end));
-        let found = look(isa, &kernel, params, pass, &options, mode);
-        let run = Box::new(PassRun { found, isa, kernel });
+        let run = Box::new(PassRun::new(kernel, params, pass, &options, mode)?);
         // SAFETY: the caller's variable.
         unsafe { out.write(Box::into_raw(run)) };
         Ok(())
@@ -113,6 +111,19 @@ pub(super) unsafe extern "C" fn run_pass(
 }
 
 impl PassRun {
+    /// Runs a pass on a kernel, whose parameters lie at `params` in constant bank 0. An error: there are no tables of its target.
+    pub fn new(
+        kernel: ir::Kernel,
+        params: Option<(u32, u32)>,
+        pass: &dyn Pass,
+        options: &Options,
+        mode: Mode,
+    ) -> Result<PassRun, String> {
+        let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
+        let found = look(isa, &kernel, params, pass, options, mode);
+        Ok(PassRun { found, isa, kernel })
+    }
+
     /// The name of a field of an instruction.
     fn field_name(&self, op: ir::OpId, field: usize) -> &'static str {
         let form = self.isa.form(self.kernel.op(op).form());

@@ -1,0 +1,29 @@
+//! Files that tests go through.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn cubins(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            cubins(&path, out);
+        } else if path.extension().is_some_and(|e| e == "cubin") {
+            out.push(path);
+        }
+    }
+}
+
+/// The bundled cubins and what `SASS_MLIR_CORPUS` names.
+pub fn files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    cubins(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels"),
+        &mut files,
+    );
+    if let Ok(more) = std::env::var("SASS_MLIR_CORPUS") {
+        more.split(':').for_each(|dir| cubins(Path::new(dir), &mut files));
+    }
+    files.sort();
+    files
+}
