@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use isa::{FormId, Inst, Isa, Target, Word};
+use isa::{FormId, Inst, Isa, Pattern, Target, Word};
 
 use crate::describe::describe;
 use crate::kernel::NONE;
@@ -20,11 +20,17 @@ struct Key {
 impl Hash for Key {
     /// Mixes the few words of a key; not for hostile keys in large numbers, which only get slow in their own kernel.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let low = (self.bits as u64 ^ u64::from(self.form)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let high = ((self.bits >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let mixed = low ^ high.rotate_left(32);
-        state.write_u64(mixed ^ mixed >> 32);
+        state.write_u64(mix(self.bits ^ u128::from(self.form)));
     }
+}
+
+/// A number whose bits depend on all bits.
+#[inline]
+fn mix(bits: u128) -> u64 {
+    let low = (bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let high = ((bits >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let mixed = low ^ high.rotate_left(32);
+    mixed ^ mixed >> 32
 }
 
 /// A key is its own hash.
@@ -73,7 +79,10 @@ fn shared(isa: &'static Isa, target: Target) -> &'static Shared {
 /// The part of the shared layouts that one thread has at hand, without locks.
 #[derive(Default)]
 struct Cache {
-    known: KeyMap<Known>,
+    known: Vec<Known>,
+    /// Positions in `known`.
+    by_key: KeyMap<u32>,
+    recent: Recent,
     /// Counts kernels.
     kernel: u64,
 }
@@ -87,6 +96,63 @@ struct Known {
 
 /// A cache that grew beyond this is dropped, not kept for the next kernel.
 const CACHE_LIMIT: usize = 1 << 14;
+
+/// Which layouts words have that look like words seen before: a hash table without collisions, where the last one has the place. All
+/// of what a kernel uses is close together.
+struct Recent {
+    /// By bits 11:0 of the word: position in `masks`.
+    opcodes: Box<[u16; 1 << 12]>,
+    /// The bits that tell apart the patterns with an opcode. The first mask is that of all other opcodes.
+    masks: Vec<u128>,
+    /// By hash of the masked word: position in `links`.
+    places: Box<[u16; Recent::PLACES]>,
+    /// A pattern, and the position in `known` of the layout that its words have.
+    links: Vec<(Pattern, u32)>,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent {
+            opcodes: Box::new([0; 1 << 12]),
+            masks: vec![0],
+            places: Box::new([u16::MAX; Recent::PLACES]),
+            links: Vec::new(),
+        }
+    }
+}
+
+impl Recent {
+    /// Many more than the layouts that a usual kernel has.
+    const PLACES: usize = 1 << 11;
+
+    #[inline]
+    fn place(&self, word: Word) -> usize {
+        let key = word.0 & self.masks[usize::from(self.opcodes[word.0 as usize & 0xfff])];
+        (mix(key) >> 32) as usize % Recent::PLACES
+    }
+
+    /// The position in `known`, if the word looks like one that was seen not too long ago.
+    #[inline]
+    fn get(&self, word: Word) -> Option<u32> {
+        let (pattern, known) = self.links.get(usize::from(self.places[self.place(word)]))?;
+        pattern.matches(word).then_some(*known)
+    }
+
+    fn add(&mut self, word: Word, pattern: Pattern, known: u32) {
+        if self.links.len() >= CACHE_LIMIT {
+            *self = Recent::default();
+        }
+        let opcode = &mut self.opcodes[word.0 as usize & 0xfff];
+        if *opcode == 0 {
+            *opcode = self.masks.len() as u16;
+            self.masks.push(0);
+        }
+        self.masks[usize::from(*opcode)] |= pattern.mask();
+        let place = self.place(word);
+        self.places[place] = self.links.len() as u16;
+        self.links.push((pattern, known));
+    }
+}
 
 /// The layouts of one kernel.
 pub(crate) struct Layouts {
@@ -116,51 +182,52 @@ impl Layouts {
         }
     }
 
-    /// The list, without the means to add to it.
-    pub fn into_list(mut self) -> Vec<Arc<Layout>> {
-        std::mem::take(&mut self.list)
+    /// The list, without the means to add to it: those are kept for the next kernel.
+    pub fn into_list(self) -> Vec<Arc<Layout>> {
+        if self.cache.known.len() <= CACHE_LIMIT {
+            self.shared.caches().push(self.cache);
+        }
+        self.list
     }
 
     /// The position of the word's layout in `list`; [`NONE`] for an opaque word.
     #[inline]
     pub fn get(&mut self, word: Word) -> u32 {
-        let inst = self.isa.decode(word);
-        if inst.form == FormId::OPAQUE {
-            return NONE;
-        }
-        let key = self.shared.key(inst);
-        match self.cache.known.get(&key) {
-            Some(known) if known.kernel == self.cache.kernel => known.at,
-            _ => self.first(key, inst),
-        }
+        let known = self.cache.recent.get(word).or_else(|| self.search(word));
+        known.map_or(NONE, |known| self.listed(known))
     }
 
-    /// As [`Layouts::get`], for the first word of that key in the kernel.
-    #[cold]
-    fn first(&mut self, key: Key, inst: Inst) -> u32 {
-        let known = self.cache.known.entry(key).or_insert_with(|| Known {
-            layout: self.shared.get(self.isa, self.target, key, inst),
-            kernel: 0,
-            at: NONE,
-        });
-        known.kernel = self.cache.kernel;
-        known.at = match &known.layout {
+    /// The position in `known`, for a word that does not look like one before. `None` for an opaque word.
+    fn search(&mut self, word: Word) -> Option<u32> {
+        let inst = self.isa.decode(word);
+        let pattern = self.isa.pattern(inst)?;
+        let key = self.shared.key(inst);
+        let next = self.cache.known.len() as u32;
+        let known = *self.cache.by_key.entry(key).or_insert(next);
+        if known == next {
+            self.cache.known.push(Known {
+                layout: self.shared.get(self.isa, self.target, key, inst),
+                kernel: 0,
+                at: NONE,
+            });
+        }
+        self.cache.recent.add(word, pattern, known);
+        Some(known)
+    }
+
+    /// The position in `list` of a layout, which is put there if it was not used in this kernel before.
+    #[inline]
+    fn listed(&mut self, known: u32) -> u32 {
+        let known = &mut self.cache.known[known as usize];
+        if known.kernel != self.cache.kernel {
+            known.kernel = self.cache.kernel;
             // Words that layouts cannot describe are treated as opaque.
-            None => NONE,
-            Some(layout) => {
+            known.at = known.layout.as_ref().map_or(NONE, |layout| {
                 self.list.push(layout.clone());
                 self.list.len() as u32 - 1
-            }
-        };
-        known.at
-    }
-}
-
-impl Drop for Layouts {
-    fn drop(&mut self) {
-        if self.cache.known.len() <= CACHE_LIMIT {
-            self.shared.caches().push(std::mem::take(&mut self.cache));
+            });
         }
+        known.at
     }
 }
 

@@ -141,17 +141,34 @@ fn parse(s: &str) -> Option<Control> {
 /// Legal values of bits 109:105 as a bitmap: all but 16 and 28 to 31.
 const LEGAL: u32 = 0x0ffe_ffff;
 
-/// Whether the hardware's tools accept bits 115:105 of `w` for a form that may or may not set barriers.
-pub(crate) const fn is_legal(w: Word, wbar: bool, rbar: bool) -> bool {
-    let bits = w.bits(115, 105);
-    // With bit 109 clear, 124:122 are a number from 0 to 5; with 109:105 all zero it is 0.
-    let top = w.bits(124, 122);
-    let top_is_legal = match bits & 31 {
-        0 => top == 0,
-        1..16 => top < 6,
-        _ => true,
-    };
-    LEGAL >> (bits & 31) & 1 == 1 && top_is_legal && (wbar || bits >> 5 & 7 == 7) && (rbar || bits >> 8 & 7 == 7)
+/// What a form allows in its scheduling bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    /// It may release a scoreboard when its results are written.
+    pub(crate) wbar: bool,
+    /// It may release a scoreboard when its sources have been read.
+    pub(crate) rbar: bool,
+    /// Bits 124:122 are no flags even when bit 109 is set, but a number below 6.
+    pub(crate) batch: bool,
+    /// Bits of 124:122 that must be clear when bit 109 is set, as those three bits.
+    pub(crate) no_reuse: u8,
+}
+
+impl Rules {
+    /// Whether the hardware's tools accept bits 115:105 and 124:122 of `w`.
+    #[inline]
+    pub(crate) const fn allow(self, w: Word) -> bool {
+        let bits = w.bits(115, 105);
+        // With bit 109 clear, 124:122 are a number from 0 to 5; with 109:105 all zero it is 0.
+        let top = w.bits(124, 122);
+        let top_is_legal = match bits & 31 {
+            0 => top == 0,
+            1..16 => top < 6,
+            _ => top & self.no_reuse as u64 == 0 && !(self.batch && top > 5),
+        };
+        let barriers_are_legal = (self.wbar || bits >> 5 & 7 == 7) && (self.rbar || bits >> 8 & 7 == 7);
+        LEGAL >> (bits & 31) & 1 == 1 && top_is_legal && barriers_are_legal
+    }
 }
 
 #[cfg(test)]
@@ -200,12 +217,23 @@ mod tests {
 
     #[test]
     fn legal_stalls() {
+        let rules = Rules {
+            wbar: true,
+            rbar: true,
+            batch: false,
+            no_reuse: 0,
+        };
         let illegal: Vec<u64> = (0..32)
-            .filter(|&s| !is_legal(Word(0).with_bits(109, 105, s), true, true))
+            .filter(|&s| !rules.allow(Word(0).with_bits(109, 105, s)))
             .collect();
         assert_eq!(illegal, [16, 28, 29, 30, 31]);
-        assert!(!is_legal(Word(0), false, true));
-        let flags = |issue, top| is_legal(Word(0).with_bits(109, 105, issue).with_bits(124, 122, top), true, true);
+        assert!(!Rules { wbar: false, ..rules }.allow(Word(0)));
+        let word = |issue, top| Word(0).with_bits(109, 105, issue).with_bits(124, 122, top);
+        let flags = |issue, top| rules.allow(word(issue, top));
         assert!(flags(0, 0) && !flags(0, 1) && flags(1, 5) && !flags(1, 6) && flags(17, 7));
+        let batch = Rules { batch: true, ..rules };
+        assert!(batch.allow(word(17, 5)) && !batch.allow(word(17, 6)) && !batch.allow(word(17, 7)));
+        let no_reuse = Rules { no_reuse: 1, ..rules };
+        assert!(no_reuse.allow(word(17, 6)) && !no_reuse.allow(word(17, 1)) && no_reuse.allow(word(1, 1)));
     }
 }

@@ -22,8 +22,10 @@ pub mod control;
 mod edit;
 mod field;
 mod float;
+mod legal;
 mod line;
 mod operand;
+mod pattern;
 mod semantics;
 mod shape;
 mod tables;
@@ -38,6 +40,7 @@ pub use access::Access;
 pub use control::Control;
 pub use field::{Bits, Dir, Field, FieldError, FieldKind, OperandIx, RegFile};
 pub use operand::{OperandView, Piece};
+pub use pattern::Pattern;
 pub use semantics::{Effects, Implicit, Latency, Pipe, Semantics, Space, Terminator};
 pub use target::Target;
 pub use text::Labels;
@@ -169,16 +172,11 @@ impl Isa {
     /// barrier or reuse flag where its form allows none, is opaque.
     #[inline]
     pub fn decode(&self, w: Word) -> Inst {
-        let (start, len) = self.tables.buckets[tables::bucket(w.0)];
-        let rows = &self.tables.rows[usize::from(start)..usize::from(start) + usize::from(len)];
-        for row in rows {
+        for row in self.tables.rows_for(w.0) {
             if w.0 & row.mask == row.value {
                 let form = &self.tables.forms[usize::from(row.form)];
-                let legal = control::is_legal(w, form.wbar, form.rbar)
-                    && (w.0 & form.no_reuse == 0 || w.0 >> 109 & 1 == 0)
-                    && (!form.batch || w.0 >> 123 & 3 != 3)
-                    && form.checks.iter().all(|c| c.passes(w.0))
-                    && form.allows(w.0);
+                let legal =
+                    form.rules.allow(w) && form.checks.iter().all(|c| c.passes(w.0)) && legal::allow(&form.legal, w.0);
                 let form = if legal { FormId(row.form) } else { FormId::OPAQUE };
                 return Inst { word: w, form };
             }
@@ -191,7 +189,7 @@ impl Isa {
         Word::all(code).map(|w| self.decode(w))
     }
 
-    pub(crate) fn data(&self, id: FormId) -> Option<&FormData> {
+    pub(crate) fn data(&self, id: FormId) -> Option<&'static FormData> {
         self.tables.forms.get(usize::from(id.0))
     }
 
@@ -314,12 +312,12 @@ impl<'a> Form<'a> {
 
     /// Whether it may release a scoreboard when its results are written.
     pub fn allows_write_barrier(&self) -> bool {
-        self.data.wbar
+        self.data.rules.wbar
     }
 
     /// Whether it may release a scoreboard when its sources have been read.
     pub fn allows_read_barrier(&self) -> bool {
-        self.data.rbar
+        self.data.rules.rbar
     }
 
     /// Operand-cache flags as (word bit, operand). Those in bits 124:122 are meaningful when bit 109 is set.

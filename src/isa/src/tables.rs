@@ -4,18 +4,20 @@ use std::collections::HashMap;
 
 use crate::alias::Alias;
 use crate::blob::{self, Reader, Section};
+use crate::control::{REUSE_MASK, Rules};
 use crate::field::{Bits, Dir, Field, FieldKind, Map, OperandIx, RegFile, Widths};
+use crate::legal::{Check, LegalRow};
 use crate::semantics::Semantics;
 use crate::shape::Shape;
 
 /// Marks a selector value that has no row.
-const ILLEGAL: u16 = u16::MAX;
+pub(crate) const ILLEGAL: u16 = u16::MAX;
 
 /// Bits that choose a shape or the text of a modifier slot.
 pub(crate) struct Selector {
     pub(crate) bits: Bits,
     /// Text or shape number for each value.
-    dense: Box<[u16]>,
+    pub(crate) dense: Box<[u16]>,
 }
 
 impl Selector {
@@ -32,71 +34,6 @@ impl Selector {
     pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
         let legal = |(v, &item): (usize, &u16)| (item != ILLEGAL).then_some((v as u64, usize::from(item)));
         self.dense.iter().enumerate().filter_map(legal)
-    }
-}
-
-/// A test that a selector's value has a row; only for selectors where some values have none.
-pub(crate) struct Check {
-    /// (word shift, mask, result shift), least significant chunk first; two are enough for nearly all.
-    chunks: [(u8, u16, u8); 2],
-    /// Bitmap for up to 6 bits; otherwise 0 and `wide` holds it.
-    small: u64,
-    wide: Option<Box<Wide>>,
-}
-
-/// The rare case: more than two chunks or more than 6 bits.
-struct Wide {
-    bits: Bits,
-    bitmap: Box<[u64]>,
-}
-
-impl Check {
-    fn new(selector: &Selector) -> Option<Self> {
-        if selector.dense.iter().all(|&v| v != ILLEGAL) {
-            return None;
-        }
-        let mut bitmap = vec![0u64; selector.dense.len().div_ceil(64)];
-        for (value, _) in selector.rows() {
-            bitmap[value as usize / 64] |= 1 << (value % 64);
-        }
-        let list: Vec<(u8, u8)> = selector.bits.chunks().collect();
-        let mut chunks = [(0, 0, 0); 2];
-        if list.len() > 2 || bitmap.len() > 1 {
-            let wide = Wide {
-                bits: selector.bits.clone(),
-                bitmap: bitmap.into(),
-            };
-            return Some(Self {
-                chunks,
-                small: 0,
-                wide: Some(Box::new(wide)),
-            });
-        }
-        let mut at = 0;
-        for (slot, (low, len)) in chunks.iter_mut().zip(list) {
-            *slot = (low, (1u16 << len) - 1, at);
-            at += len;
-        }
-        Some(Self {
-            chunks,
-            small: bitmap[0],
-            wide: None,
-        })
-    }
-
-    #[inline]
-    pub(crate) fn passes(&self, w: u128) -> bool {
-        match &self.wide {
-            None => {
-                let [(s0, m0, a0), (s1, m1, a1)] = self.chunks;
-                let value = ((w >> s0) as u64 & u64::from(m0)) << a0 | ((w >> s1) as u64 & u64::from(m1)) << a1;
-                self.small >> value & 1 == 1
-            }
-            Some(wide) => {
-                let value = wide.bits.get(crate::Word(w)) as usize;
-                wide.bitmap.get(value / 64).is_some_and(|b| b >> (value % 64) & 1 == 1)
-            }
-        }
     }
 }
 
@@ -199,50 +136,20 @@ pub(crate) struct FormData {
     pub(crate) filled: u128,
     /// Compilers' code has the form.
     pub(crate) is_attested: bool,
-    pub(crate) wbar: bool,
-    pub(crate) rbar: bool,
+    pub(crate) rules: Rules,
     pub(crate) reuse: Box<[(u8, u8)]>,
-    /// Bits of 124:122 that must be clear when bit 109 is set.
-    pub(crate) no_reuse: u128,
-    /// Bits 124:122 are no flags even when bit 109 is set, but a number below 6.
-    pub(crate) batch: bool,
     pub(crate) operands: Box<[OperandData]>,
     pub(crate) modifiers: Box<[u32]>,
     pub(crate) fields: Box<[Field]>,
     pub(crate) registers: Box<[Register]>,
     pub(crate) checks: Box<[Check]>,
     /// Rows of `legal.tsv` in the order in which they decide.
-    legal: Box<[LegalRow]>,
+    pub(crate) legal: Box<[LegalRow]>,
     /// Union of the match masks, selector bits, and the guard's negation: what makes the word this instruction.
     pub(crate) fixed: u128,
     /// Rows of `semantics.tsv` with the test of their tokens, most tokens first; the last one has none.
     pub(crate) semantics: Box<[(Box<[TokenTest]>, u16)]>,
     pub(crate) aliases: Box<[u16]>,
-}
-
-/// Whether a rule allows words with `word & mask == value`.
-struct LegalRow {
-    rule: u16,
-    mask: u128,
-    value: u128,
-    legal: bool,
-}
-
-impl FormData {
-    /// Whether every rule of `legal.tsv` allows `w`; in a rule the first row that matches decides.
-    #[inline]
-    pub(crate) fn allows(&self, w: u128) -> bool {
-        let mut decided = None;
-        for row in &self.legal {
-            if decided != Some(row.rule) && w & row.mask == row.value {
-                if !row.legal {
-                    return false;
-                }
-                decided = Some(row.rule);
-            }
-        }
-        true
-    }
 }
 
 /// A row of the decode index.
@@ -269,6 +176,9 @@ pub(crate) struct Tables {
 
 /// Bit 91 extends the opcode.
 pub(crate) const BUCKETS: usize = 1 << 13;
+
+/// The bits of a word that choose its bucket.
+pub(crate) const BUCKET_BITS: u128 = 0xfff | 1 << 91;
 
 /// The bucket of a word.
 #[inline]
@@ -314,6 +224,13 @@ struct Loader {
 }
 
 impl Tables {
+    /// The rows that may match a word, first those that decide first.
+    #[inline]
+    pub(crate) fn rows_for(&self, w: u128) -> &[MatchRow] {
+        let (start, len) = self.buckets[bucket(w)];
+        &self.rows[usize::from(start)..usize::from(start) + usize::from(len)]
+    }
+
     /// Reads the family with that number.
     pub(crate) fn load(family: usize) -> Self {
         let mut loader = Loader {
@@ -471,12 +388,7 @@ impl Loader {
                 form: number,
             });
         }
-        let legal = r.list(|r| LegalRow {
-            rule: r.size() as u16,
-            mask: r.u128(),
-            value: r.u128(),
-            legal: r.flag(),
-        });
+        let legal = r.list(LegalRow::read);
         let shape_selectors: Vec<u32> = r
             .list(|r| r.size())
             .into_iter()
@@ -526,15 +438,17 @@ impl Loader {
             filler,
             filled,
             is_attested,
-            wbar: flags & 1 != 0,
-            rbar: flags & 2 != 0,
-            no_reuse: if reuse.is_empty() {
-                0
-            } else {
-                let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1u128 << r.0);
-                crate::control::REUSE_MASK & !flags & !named
+            rules: Rules {
+                wbar: flags & 1 != 0,
+                rbar: flags & 2 != 0,
+                batch: reuse.is_empty() && named & REUSE_MASK == 0,
+                no_reuse: if reuse.is_empty() {
+                    0
+                } else {
+                    let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1u128 << r.0);
+                    ((REUSE_MASK & !flags & !named) >> 122) as u8
+                },
             },
-            batch: reuse.is_empty() && named & crate::control::REUSE_MASK == 0,
             reuse: reuse.into_iter().filter(|r| r.0 < 128).collect(),
             operands,
             modifiers: modifiers.into(),
