@@ -83,11 +83,6 @@ impl Summaries {
         self.set(instruction, |s| s.0)
     }
 
-    /// How many those are.
-    pub fn read_count(&self, instruction: u32) -> u32 {
-        self.reads(instruction).count() as u32
-    }
-
     /// Dense numbers of the registers that the instruction writes beyond its own.
     pub fn writes(&self, instruction: u32) -> impl Iterator<Item = usize> + '_ {
         self.set(instruction, |s| s.1)
@@ -177,7 +172,7 @@ struct Functions<'a> {
     everything: &'a Set,
     by_entry: HashMap<u32, usize>,
     list: Vec<Function>,
-    /// By block.
+    /// By block; none for those that are in no function.
     steps: Vec<Vec<Step>>,
     visits: usize,
 }
@@ -197,27 +192,11 @@ impl<'a> Functions<'a> {
         let mut functions = Functions {
             cfg,
             everything,
-            steps: Vec::with_capacity(cfg.len()),
+            steps: (0..cfg.len()).map(|_| Vec::new()).collect(),
             list: Vec::with_capacity(entries.len()),
             by_entry,
             visits: 0,
         };
-        let mut calls = cfg.calls.iter().peekable();
-        for b in 0..cfg.len() {
-            let (start, end) = (cfg.start[b] as usize, cfg.start[b + 1] as usize);
-            let mut steps = Vec::new();
-            let mut from = start;
-            while let Some(call) = calls.next_if(|c| (c.at as usize) < end) {
-                // The call's own operands are read before it.
-                steps.push(straight(accesses.words, from..call.at as usize + 1, each_access));
-                let callee = call.callee.and_then(|c| functions.by_entry.get(&c).copied());
-                let guarded = is_guarded(code, call.at);
-                steps.push(Step::Call { callee, guarded });
-                from = call.at as usize + 1;
-            }
-            steps.push(straight(accesses.words, from..end, each_access));
-            functions.steps.push(steps);
-        }
         let nothing: Set = vec![0; accesses.words].into();
         let mut seen = vec![u32::MAX; cfg.len()];
         for (n, &entry) in entries.iter().enumerate() {
@@ -240,6 +219,23 @@ impl<'a> Functions<'a> {
                     must_write: everything.clone(),
                 },
             });
+        }
+        // Only blocks of functions are asked for their steps.
+        let mut calls = cfg.calls.iter().peekable();
+        for (b, _) in seen.iter().enumerate().filter(|(_, owner)| **owner != u32::MAX) {
+            let (start, end) = (cfg.start[b] as usize, cfg.start[b + 1] as usize);
+            while calls.next_if(|c| (c.at as usize) < start).is_some() {}
+            let steps = &mut functions.steps[b];
+            let mut from = start;
+            while let Some(call) = calls.next_if(|c| (c.at as usize) < end) {
+                // The call's own operands are read before it.
+                steps.push(straight(accesses.words, from..call.at as usize + 1, each_access));
+                let callee = call.callee.and_then(|c| functions.by_entry.get(&c).copied());
+                let guarded = is_guarded(code, call.at);
+                steps.push(Step::Call { callee, guarded });
+                from = call.at as usize + 1;
+            }
+            steps.push(straight(accesses.words, from..end, each_access));
         }
         functions
     }

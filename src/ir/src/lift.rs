@@ -93,7 +93,7 @@ fn tangled(source: &Source<'_>, cfg: &Cfg, registers: usize) -> LiftError {
 /// The registers of every instruction, before they have values. Blocks are numbered as in the kernel: 0 is the prologue. Registers are
 /// numbered densely in the order of live-ins, and behind them the constant registers.
 struct Body {
-    /// By instruction, one more entry: operands in `reads`, without what calls and returns read.
+    /// By instruction, one more entry: operands in `reads`.
     read_start: Vec<u32>,
     reads: Vec<u16>,
     write_start: Vec<u32>,
@@ -103,53 +103,102 @@ struct Body {
     /// The file of each constant register that is read, by its number less that of the first.
     constants: Vec<RegFile>,
     accesses: Accesses,
-    summaries: Summaries,
 }
 
 impl Body {
     fn new(code: &Decoded<'_>, cfg: &Cfg) -> Option<Body> {
         let n = cfg.code_end();
-        let (mut read_start, mut write_start) = (Vec::with_capacity(n + 1), Vec::with_capacity(n + 1));
-        let (mut reads, mut writes) = (Vec::with_capacity(n * 5), Vec::with_capacity(n * 2));
+        let mut body = Body {
+            read_start: Vec::with_capacity(n + 1),
+            reads: Vec::with_capacity(n * 5),
+            write_start: Vec::with_capacity(n + 1),
+            writes: Vec::with_capacity(n * 2),
+            registers: Vec::new(),
+            constants: Vec::new(),
+            accesses: Accesses::new(0, 0),
+        };
+        // First as bits of pins, then as numbers.
         for i in 0..n {
-            read_start.push(reads.len() as u32);
-            write_start.push(writes.len() as u32);
+            body.read_start.push(body.reads.len() as u32);
+            body.write_start.push(body.writes.len() as u32);
             if let Some(layout) = code.layout_of(i) {
                 let word = code.words[i];
-                reads.extend(layout.read_pins(word));
-                layout.each_merge(word, |pin| reads.push(pin));
-                layout.each_write(word, |pin| writes.push(pin));
+                body.reads.extend(layout.read_pins(word).map(Pin::to_bits));
+                layout.each_merge(word, |pin| body.reads.push(pin.to_bits()));
+                layout.each_write(word, |pin| body.writes.push(pin.to_bits()));
             }
         }
-        read_start.push(reads.len() as u32);
-        write_start.push(writes.len() as u32);
-        let (registers, constants, number) = number(reads.iter().chain(&writes));
-        let number = |pins: Vec<Pin>| pins.iter().map(|p| number[p.to_bits() as usize]).collect();
-        let mut body = Body {
-            read_start,
-            reads: number(reads),
-            write_start,
-            writes: number(writes),
-            registers,
-            constants,
-            accesses: Accesses::new(0, 0),
-            summaries: Summaries::default(),
-        };
-        if (cfg.len() + 1).saturating_mul(body.registers.len()) > MAX_SET_BITS {
+        body.read_start.push(body.reads.len() as u32);
+        body.write_start.push(body.writes.len() as u32);
+        body.number();
+        let registers = body.registers.len();
+        if (cfg.len() + 1).saturating_mul(registers) > MAX_SET_BITS {
             return None;
         }
         body.accesses = body.accesses(cfg);
-        let registers = body.registers.len();
-        body.summaries = Summaries::new(code, cfg, &body.accesses, registers, &|i, access| {
+        let summaries = Summaries::new(code, cfg, &body.accesses, registers, &|i, access| {
             let reads = body.reads_of(i).iter().map(|r| *r as usize);
             reads.filter(|r| *r < registers).for_each(|r| access(r, false));
             body.writes_of(i).iter().for_each(|r| access(*r as usize, true));
         });
-        if !body.summaries.is_empty() {
-            // Again, with what calls and returns read and write.
+        if !summaries.is_empty() {
+            body.extend(&summaries);
             body.accesses = body.accesses(cfg);
         }
         Some(body)
+    }
+
+    /// Numbers the registers that occur, then the constant registers that occur.
+    fn number(&mut self) {
+        let mut occurs = [0u8; Pin::END];
+        let mut mark = |bits: &u16| occurs[usize::from(*bits)] = 1;
+        self.reads.iter().for_each(&mut mark);
+        self.writes.iter().for_each(&mut mark);
+        let mut numbers = [0u16; Pin::END];
+        for (n, some) in occurs[..Pin::COUNT].chunks_exact(8).enumerate() {
+            // Most registers do not occur.
+            if *some == [0; 8] {
+                continue;
+            }
+            for index in (8 * n..8 * n + 8).filter(|index| occurs[*index] != 0) {
+                let pin = Pin::from_index(index);
+                numbers[usize::from(pin.to_bits())] = self.registers.len() as u16;
+                self.registers.push(pin);
+            }
+        }
+        for file in FILES {
+            let bits = usize::from(Pin::zero(file).to_bits());
+            if occurs[bits] != 0 {
+                numbers[bits] = (self.registers.len() + self.constants.len()) as u16;
+                self.constants.push(file);
+            }
+        }
+        for register in self.reads.iter_mut().chain(&mut self.writes) {
+            *register = numbers[usize::from(*register)];
+        }
+    }
+
+    /// Adds what calls and returns read and write without naming it.
+    fn extend(&mut self, summaries: &Summaries) {
+        let extended = |start: &mut [u32], list: &[u16], all: &dyn Fn(u32, &mut Vec<u16>)| {
+            let mut longer = Vec::with_capacity(list.len());
+            for i in 0..start.len() - 1 {
+                let own = start[i] as usize..start[i + 1] as usize;
+                start[i] = longer.len() as u32;
+                longer.extend_from_slice(&list[own]);
+                all(i as u32, &mut longer);
+            }
+            if let Some(end) = start.last_mut() {
+                *end = longer.len() as u32;
+            }
+            longer
+        };
+        self.reads = extended(&mut self.read_start, &self.reads, &|i, list| {
+            list.extend(summaries.reads(i).map(|r| r as u16));
+        });
+        self.writes = extended(&mut self.write_start, &self.writes, &|i, list| {
+            list.extend(summaries.writes(i).map(|r| r as u16));
+        });
     }
 
     fn accesses(&self, cfg: &Cfg) -> Accesses {
@@ -159,9 +208,7 @@ impl Body {
             let mut block = accesses.block(b + 1);
             for i in cfg.start[b]..cfg.start[b + 1] {
                 self.reads_of(i as usize).iter().for_each(|r| block.read(*r as usize));
-                self.summaries.reads(i).for_each(|r| block.read(r));
                 self.writes_of(i as usize).iter().for_each(|r| block.write(*r as usize));
-                self.summaries.writes(i).for_each(|r| block.write(r));
             }
             // Constants were counted along, which is quicker than to ask.
             (registers..registers + self.constants.len()).for_each(|c| block.forget(c));
@@ -179,8 +226,10 @@ impl Body {
 
     /// The flow graph with the prologue as block 0.
     fn graph(&self, cfg: &Cfg) -> (Vec<u32>, Vec<u32>) {
-        let mut start = vec![0];
-        let mut succs: Vec<u32> = cfg.roots.iter().map(|r| r + 1).collect();
+        let mut start = Vec::with_capacity(cfg.len() + 2);
+        let mut succs = Vec::with_capacity(cfg.roots.len() + cfg.succs.len());
+        start.push(0);
+        succs.extend(cfg.roots.iter().map(|r| r + 1));
         start.push(succs.len() as u32);
         for b in 0..cfg.len() {
             succs.extend(cfg.successors(b).iter().map(|s| s + 1));
@@ -188,27 +237,6 @@ impl Body {
         }
         (start, succs)
     }
-}
-
-/// Numbers registers: those that occur, the constant registers that occur, and the number of each by [`Pin::to_bits`].
-fn number<'a>(pins: impl Iterator<Item = &'a Pin>) -> (Vec<Pin>, Vec<RegFile>, Vec<u16>) {
-    let mut numbers = vec![u16::MAX; Pin::END];
-    pins.for_each(|p| numbers[p.to_bits() as usize] = 0);
-    let (mut registers, mut constants) = (Vec::new(), Vec::new());
-    for pin in (0..Pin::COUNT).map(Pin::from_index) {
-        if numbers[pin.to_bits() as usize] == 0 {
-            numbers[pin.to_bits() as usize] = registers.len() as u16;
-            registers.push(pin);
-        }
-    }
-    for file in FILES {
-        let number = &mut numbers[Pin::zero(file).to_bits() as usize];
-        if *number == 0 {
-            *number = (registers.len() + constants.len()) as u16;
-            constants.push(file);
-        }
-    }
-    (registers, constants, numbers)
 }
 
 /// Renaming state: the value in each register, and what to restore on the way up the dominator tree.
@@ -230,11 +258,12 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
     let registers = body.registers.len();
     let mut names = Names {
         current: vec![unset; registers + body.constants.len()],
-        undo: Vec::new(),
+        undo: Vec::with_capacity(body.writes.len()),
         marks: Vec::new(),
     };
-    kernel.reserve(cfg.code_end() + registers + cfg.len(), body.writes.len() + registers);
     // The prologue: constants, then a live-in for every register that is read before it is written.
+    let ops = cfg.code_end() + registers + body.constants.len() + cfg.labels.len() + cfg.len();
+    kernel.reserve(ops, body.writes.len() + registers);
     for (k, file) in body.constants.iter().enumerate() {
         names.current[registers + k] = ValueId(kernel.pins.len() as u32);
         kernel.pins.push(Pin::zero(*file));
@@ -247,48 +276,18 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
     }
     kernel.finish_op(OpKind::Entry, Word(0), NONE, NONE);
     kernel.block_start.push(kernel.kinds.len() as u32);
-
-    // All operations in text order; the operands are filled in below.
-    let n = cfg.code_end();
-    let mut instruction_op = vec![0u32; n];
-    let mut labels = cfg.labels.iter().enumerate().peekable();
-    let mut label_uses = cfg.label_uses.iter().peekable();
-    let mut operand_count = 0u32;
-    for b in 0..cfg.len() {
-        while let Some((label, _)) = labels.next_if(|(_, at)| **at == b as u32) {
-            kernel.finish_op(OpKind::Label, Word(0), NONE, label as u32);
-            set_last(&mut kernel.operand_start, operand_count);
-        }
-        for i in cfg.start[b]..cfg.start[b + 1] {
-            let at = i as usize;
-            instruction_op[at] = kernel.kinds.len() as u32;
-            let written = body.writes_of(at).iter();
-            kernel.pins.extend(written.map(|r| body.registers[*r as usize]));
-            kernel.pins.extend(body.summaries.writes(i).map(|r| body.registers[r]));
-            let label = label_uses.next_if(|(j, _)| *j == i).map_or(NONE, |(_, l)| *l);
-            let kind = if code.layout[at] == NONE {
-                OpKind::Opaque
-            } else {
-                OpKind::Inst
-            };
-            kernel.finish_op(kind, code.words[at], code.layout[at], label);
-            operand_count += body.reads_of(at).len() as u32 + body.summaries.read_count(i);
-            set_last(&mut kernel.operand_start, operand_count);
-        }
-        let pseudo = match cfg.leave[b] {
-            Leave::Terminator => None,
-            Leave::Fall => Some(OpKind::Fall),
-            Leave::End => Some(OpKind::End),
-        };
-        if let Some(kind) = pseudo {
-            kernel.finish_op(kind, Word(0), NONE, NONE);
-            set_last(&mut kernel.operand_start, operand_count);
-        }
-        kernel.block_start.push(kernel.kinds.len() as u32);
-    }
+    // From here on only instructions have operands and results, so theirs are numbered as in `body`.
+    let first_result = kernel.result_count();
+    kernel.operands = vec![unset; body.reads.len()];
+    let written = body.writes.iter();
+    kernel.pins.extend(written.map(|r| body.registers[usize::from(*r)]));
+    operations(kernel, code, cfg, body, first_result);
 
     // Block arguments and edges.
     let results = kernel.result_count();
+    kernel.arg_start.reserve(graph.len());
+    kernel.edge_start.reserve(graph.len());
+    kernel.edges.reserve(graph.succs.len());
     for b in 0..graph.len() {
         kernel.pins.extend(placement.arguments_of(b).map(|r| body.registers[r]));
         kernel.arg_start.push(kernel.pins.len() as u32 - results);
@@ -305,7 +304,6 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
         kernel.edge_start.push(kernel.edges.len() as u32);
     }
     kernel.edge_args = vec![unset; edge_args as usize];
-    kernel.operands = vec![unset; operand_count as usize];
 
     // Renaming, down the dominator tree.
     placement.walk(
@@ -315,27 +313,15 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
             for (k, register) in placement.arguments_of(b).enumerate() {
                 names.set(register, ValueId(results + kernel.arg_start[b] + k as u32));
             }
-            if b > 0 {
-                for i in cfg.start[b - 1]..cfg.start[b] {
-                    let op = instruction_op[i as usize] as usize;
-                    let operands = kernel.operand_start[op] as usize..kernel.operand_start[op + 1] as usize;
-                    let reads = body.reads_of(i as usize);
-                    let (own, implied) = kernel.operands[operands].split_at_mut(reads.len());
-                    for (operand, register) in own.iter_mut().zip(reads) {
-                        *operand = names.current[*register as usize];
-                    }
-                    for (operand, register) in implied.iter_mut().zip(body.summaries.reads(i)) {
-                        *operand = names.current[register];
-                    }
-                    let mut result = kernel.result_start[op];
-                    for register in body.writes_of(i as usize) {
-                        names.set(*register as usize, ValueId(result));
-                        result += 1;
-                    }
-                    for register in body.summaries.writes(i) {
-                        names.set(register, ValueId(result));
-                        result += 1;
-                    }
+            let instructions = if b > 0 { cfg.start[b - 1]..cfg.start[b] } else { 0..0 };
+            for i in instructions.start as usize..instructions.end as usize {
+                let operands = &mut kernel.operands[body.read_start[i] as usize..body.read_start[i + 1] as usize];
+                for (operand, register) in operands.iter_mut().zip(body.reads_of(i)) {
+                    *operand = names.current[usize::from(*register)];
+                }
+                let first = first_result + body.write_start[i];
+                for (value, register) in (first..).zip(body.writes_of(i)) {
+                    names.set(usize::from(*register), ValueId(value));
                 }
             }
             for e in kernel.edge_start[b]..kernel.edge_start[b + 1] {
@@ -354,8 +340,45 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
     );
 }
 
-fn set_last(starts: &mut [u32], value: u32) {
-    if let Some(last) = starts.last_mut() {
-        *last = value;
+/// All operations behind the prologue, in text order.
+fn operations(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, first_result: u32) {
+    let mut labels = cfg.labels.iter().enumerate().peekable();
+    let mut label_uses = cfg.label_uses.iter().peekable();
+    let pseudo = |kernel: &mut Kernel, kind, label, at: u32| {
+        kernel.kinds.push(kind);
+        kernel.words.push(Word(0));
+        kernel.op_layout.push(NONE);
+        kernel.labels.push(label);
+        kernel.operand_start.push(body.read_start[at as usize]);
+        kernel.result_start.push(first_result + body.write_start[at as usize]);
+    };
+    for b in 0..cfg.len() {
+        let (start, end) = (cfg.start[b], cfg.start[b + 1]);
+        while let Some((label, _)) = labels.next_if(|(_, at)| **at == b as u32) {
+            pseudo(kernel, OpKind::Label, label as u32, start);
+        }
+        let at = kernel.kinds.len();
+        let range = start as usize..end as usize;
+        let kind = |layout: &u32| match *layout {
+            NONE => OpKind::Opaque,
+            _ => OpKind::Inst,
+        };
+        kernel.kinds.extend(code.layout[range.clone()].iter().map(kind));
+        kernel.words.extend_from_slice(&code.words[range.clone()]);
+        kernel.op_layout.extend_from_slice(&code.layout[range.clone()]);
+        kernel.labels.resize(at + range.len(), NONE);
+        let ends = range.start + 1..range.end + 1;
+        kernel.operand_start.extend_from_slice(&body.read_start[ends.clone()]);
+        let results = body.write_start[ends].iter();
+        kernel.result_start.extend(results.map(|end| first_result + end));
+        while let Some((i, label)) = label_uses.next_if(|(i, _)| *i < end) {
+            kernel.labels[at + (i - start) as usize] = *label;
+        }
+        match cfg.leave[b] {
+            Leave::Terminator => {}
+            Leave::Fall => pseudo(kernel, OpKind::Fall, NONE, end),
+            Leave::End => pseudo(kernel, OpKind::End, NONE, end),
+        }
+        kernel.block_start.push(kernel.kinds.len() as u32);
     }
 }

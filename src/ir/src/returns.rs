@@ -18,34 +18,36 @@ const COPIES: &[&str] = &["MOV", "UMOV", "IMAD", "R2UR", "IADD3"];
 /// Instructions that one address is followed over.
 const BUDGET: usize = 1 << 14;
 
-/// For each address that an immediate makes, the instructions that make it, by address.
-pub(crate) struct Addresses(HashMap<u32, Vec<u32>>);
+/// The addresses that immediates make, each with the instruction that makes it; sorted.
+pub(crate) struct Addresses(Vec<(u32, u32)>);
 
 impl Addresses {
     pub fn new(code: &Decoded<'_>) -> Addresses {
-        let mut made: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut made = Vec::new();
         for i in 0..code.words.len() {
             if let Some(value) = immediate(code, i).filter(|v| v % 16 == 0 && (*v as usize) <= code.words.len() * 16) {
-                made.entry(value).or_default().push(i as u32);
+                made.push((value, i as u32));
             }
         }
+        made.sort_unstable();
         Addresses(made)
+    }
+
+    fn makers(&self, address: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = self.0.partition_point(|(made, _)| *made < address);
+        let same = self.0[first..].iter().take_while(move |(made, _)| *made == address);
+        same.map(|(_, maker)| *maker)
     }
 
     /// The instructions in a range that make an address.
     pub fn made_between(&self, address: u32, from: u32, to: u32) -> Vec<u32> {
-        let makers = self.0.get(&address).map_or(&[][..], Vec::as_slice);
-        makers.iter().copied().filter(|m| (from..to).contains(m)).collect()
+        self.makers(address).filter(|m| (from..to).contains(m)).collect()
     }
 
     /// The instructions that make the address behind the call at `call`, from which it gets there in a register.
     pub fn reaching(&self, code: &Decoded<'_>, roles: &[(u32, Role)], call: u32) -> Vec<u32> {
-        let makers = self.0.get(&((call + 1) * 16)).map_or(&[][..], Vec::as_slice);
-        makers
-            .iter()
-            .copied()
-            .filter(|&m| reaches(code, roles, m, call))
-            .collect()
+        let makers = self.makers((call + 1) * 16);
+        makers.filter(|&m| reaches(code, roles, m, call)).collect()
     }
 }
 
