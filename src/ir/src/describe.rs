@@ -2,7 +2,7 @@
 
 use isa::{Access, Dir, Field, FieldKind, Inst, Isa, OperandIx, RegFile, Target, Terminator, Word};
 
-use crate::layout::{CHUNK, Chunk, Flow, GUARD_NEGATED, Imm, Item, Layout, Register, Seg, Slot, Types};
+use crate::layout::{Chunk, Flow, GUARD_NEGATED, Imm, Item, Layout, Phrase, Register, Seg, Slot, Types};
 use crate::pin::{file_type, zero_number};
 use crate::shape::{self, Part, Piece};
 
@@ -79,9 +79,10 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         register_mask,
         reuse: form.reuse().iter().fold(0, |m, (bit, _)| m | 1 << bit),
         rel_field: None,
+        head: Phrase::new(""),
         segs: Box::default(),
         imms: Box::default(),
-        types: Types::default(),
+        types: Types::new(&[], None),
         slots,
     };
     write_text(isa, inst, fields, &mut layout)?;
@@ -107,33 +108,26 @@ fn operand_indices(slots: &[Slot]) -> Vec<u16> {
 /// Collects the parts of a text.
 #[derive(Default)]
 struct Writer {
+    /// The text up to the first item.
+    head: String,
     segs: Vec<Seg>,
-    /// The text that is in no segment yet.
-    open: String,
     types: Vec<&'static str>,
     imms: Vec<Imm>,
 }
 
 impl Writer {
     fn lit(&mut self, text: &str) {
-        self.open.push_str(text);
+        let Some(last) = self.segs.last_mut() else {
+            return self.head.push_str(text);
+        };
+        let rest = last.text.push(text);
+        let more = Chunk::split(rest);
+        self.segs.extend(more.map(|text| Seg { item: Item::None, text }));
     }
 
-    /// Ends the segment of the text so far.
     fn item(&mut self, item: Item) {
-        let text = std::mem::take(&mut self.open);
-        let parts = Chunk::split(&text).map(|text| Seg { text, item: Item::None });
-        let before = self.segs.len();
-        self.segs.extend(parts);
-        if self.segs.len() == before {
-            let text = Chunk {
-                bytes: [0; CHUNK],
-                len: 0,
-            };
-            self.segs.push(Seg { text, item });
-        } else if let Some(last) = self.segs.last_mut() {
-            last.item = item;
-        }
+        let text = Chunk::EMPTY;
+        self.segs.push(Seg { item, text });
     }
 
     fn values(&mut self, slot: &Slot, first: u16) {
@@ -249,17 +243,9 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
             .filter(|(_, s)| s.field.is_none() && s.reads()),
         &starts,
     );
-    if !out.open.is_empty() {
-        out.item(Item::None);
-    }
-    let operands = format!(" : ({}) -> (", out.types.join(", "));
     let one = layout.slots.iter().find(|s| s.writes()).map(|s| s.file);
-    layout.types = Types {
-        has_operands: !out.types.is_empty(),
-        operands: Chunk::split(&operands).collect(),
-        none: Chunk::split(&format!("{operands})")).collect(),
-        one: one.map(|file| (file, Chunk::split(&format!("{operands}{})", file_type(file))).collect())),
-    };
+    layout.types = Types::new(&out.types, one);
+    layout.head = Phrase::new(&out.head);
     layout.segs = out.segs.into();
     layout.imms = out.imms.into();
     Some(())

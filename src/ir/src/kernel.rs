@@ -269,6 +269,7 @@ impl Kernel {
     }
 
     /// Appends an operation; its operands and results are what was pushed to `operands` and `pins` since the last one.
+    #[inline]
     pub(crate) fn finish_op(&mut self, kind: OpKind, word: Word, layout: u32, label: u32) {
         self.kinds.push(kind);
         self.words.push(word);

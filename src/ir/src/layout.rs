@@ -1,9 +1,11 @@
 //! What all instructions of one form with the same modifiers share: which bits name registers, what they do to control flow, and how
 //! they are written. Made once, so that lifting, printing, parsing and lowering only move register numbers.
 
+use std::fmt;
+
 use isa::{Dir, Field, FormId, OperandIx, RegFile, Word};
 
-use crate::pin::Pin;
+use crate::pin::{Pin, file_type};
 
 /// What an instruction does to control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +171,11 @@ impl Register {
         }
     }
 
+    /// The bits of its slot's field.
+    pub fn bits(self) -> u128 {
+        u128::from(self.mask) << (self.shift + if self.high { 64 } else { 0 })
+    }
+
     /// It is the one whose number is in the word.
     pub fn is_first(self) -> bool {
         self.step == 0
@@ -232,9 +239,18 @@ impl Chunk {
         })
     }
 
-    /// The text of some.
-    pub fn join(chunks: &[Chunk]) -> String {
-        chunks.iter().map(Chunk::as_str).collect()
+    pub const EMPTY: Chunk = Chunk {
+        bytes: [0; CHUNK],
+        len: 0,
+    };
+
+    /// Appends as much of a text as there is room for; gives the rest of it.
+    pub fn push<'t>(&mut self, text: &'t str) -> &'t str {
+        let len = usize::from(self.len);
+        let (first, rest) = text.split_at(text.len().min(CHUNK - len));
+        self.bytes[len..len + first.len()].copy_from_slice(first.as_bytes());
+        self.len += first.len() as u8;
+        rest
     }
 
     pub fn as_str(&self) -> &str {
@@ -242,11 +258,46 @@ impl Chunk {
     }
 }
 
-/// A part of an instruction's text: fixed text, then an item. Text that is too long for one chunk is in several parts.
+/// Fixed text, as much of which as most texts have can be copied or compared in one go.
+#[derive(Clone, Debug)]
+pub(crate) struct Phrase {
+    /// What is behind the end is zero.
+    pub start: [u8; Phrase::START],
+    /// How much of `start` counts.
+    pub len: u8,
+    /// What did not fit into `start`.
+    pub rest: Box<str>,
+}
+
+impl Phrase {
+    /// The longest text that is in one piece.
+    pub const START: usize = 64;
+
+    /// The text, which is ASCII.
+    pub fn new(text: &str) -> Phrase {
+        let (first, rest) = text.split_at(text.len().min(Phrase::START));
+        let mut start = [0; Phrase::START];
+        start[..first.len()].copy_from_slice(first.as_bytes());
+        Phrase {
+            start,
+            len: first.len() as u8,
+            rest: rest.into(),
+        }
+    }
+}
+
+impl fmt::Display for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = std::str::from_utf8(&self.start[..usize::from(self.len)]);
+        write!(f, "{}{}", start.unwrap_or(""), self.rest)
+    }
+}
+
+/// A part of an instruction's text: an item, then fixed text. Text that is too long for one chunk is in several parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seg {
-    pub text: Chunk,
     pub item: Item,
+    pub text: Chunk,
 }
 
 /// What changes from word to word.
@@ -271,16 +322,30 @@ pub(crate) enum Item {
 }
 
 /// The type list.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Types {
     /// There are operands in it.
     pub has_operands: bool,
     /// ` : (`, the types of the printed operands, `) -> (`.
-    pub operands: Box<[Chunk]>,
+    pub operands: Phrase,
     /// The whole list where there are no results.
-    pub none: Box<[Chunk]>,
+    pub none: Phrase,
     /// The whole list where there is one result, of that file.
-    pub one: Option<(RegFile, Box<[Chunk]>)>,
+    pub one: Option<(RegFile, Phrase)>,
+}
+
+impl Types {
+    /// `operands` are the types of the printed operands; `file` is where the first result is, if there may be one.
+    pub fn new(operands: &[&str], file: Option<RegFile>) -> Types {
+        let list = format!(" : ({}) -> (", operands.join(", "));
+        let with = |result: &str| Phrase::new(&format!("{list}{result})"));
+        Types {
+            has_operands: !operands.is_empty(),
+            none: with(""),
+            one: file.map(|file| (file, with(file_type(file)))),
+            operands: Phrase::new(&list),
+        }
+    }
 }
 
 /// See the module's description.
@@ -312,6 +377,8 @@ pub struct Layout {
     pub(crate) reads: Box<[Register]>,
     /// The registers that the slots write, in result order; a write to the constant register has no result.
     pub(crate) writes: Box<[Register]>,
+    /// The text up to the first item.
+    pub(crate) head: Phrase,
     pub(crate) segs: Box<[Seg]>,
     pub(crate) imms: Box<[Imm]>,
     pub(crate) types: Types,
@@ -333,7 +400,7 @@ impl Layout {
 
     /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
     pub fn operand_types(&self) -> String {
-        let list = Chunk::join(&self.types.operands);
+        let list = self.types.operands.to_string();
         let list = list.strip_prefix(" : (").and_then(|l| l.strip_suffix(") -> ("));
         list.unwrap_or("").to_owned()
     }

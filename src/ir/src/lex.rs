@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use isa::RegFile;
 
 use crate::pin::{FILES, file_type};
+use crate::scan::At;
 
 /// A place in the text and why it cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,8 +28,19 @@ pub(crate) struct Cursor<'a> {
 }
 
 /// A byte of a `%` or `^` name.
+#[inline(always)]
 pub(crate) fn is_name_byte(c: u8) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'.' | b'-')
+    static NAME: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut c = 0;
+        while c < 256 {
+            let byte = c as u8;
+            table[c] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.' | b'-');
+            c += 1;
+        }
+        table
+    };
+    NAME[usize::from(c)]
 }
 
 fn is_identifier_byte(c: u8) -> bool {
@@ -46,6 +58,15 @@ impl<'a> Cursor<'a> {
 
     pub fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// This place, to be read as the printer writes it.
+    #[inline(always)]
+    pub fn exact(&self) -> At<'a> {
+        At {
+            text: self.bytes,
+            pos: self.pos,
+        }
     }
 
     pub fn peek(&self) -> Option<u8> {

@@ -30,6 +30,7 @@ mod pin;
 mod print;
 mod regalloc;
 mod returns;
+mod scan;
 mod shape;
 mod source;
 mod ssa;

@@ -7,7 +7,7 @@ use isa::{Inst, Isa, Word};
 
 use crate::check::{self, Disagreement};
 use crate::kernel::{Kernel, NONE, OpId, OpKind};
-use crate::layout::{Layout, Register, Slot};
+use crate::layout::{Layout, Register};
 use crate::pin::Pin;
 
 /// Why a kernel cannot be lowered.
@@ -232,8 +232,8 @@ impl Kernel {
             }
             let layout = &self.layouts[self.op_layout[at] as usize];
             let word = self.words[at];
-            let kept = |s: &&Slot| s.writes() && s.pin(word).is_zero();
-            let kept = layout.slots.iter().filter(kept).fold(0, |m, s| m | s.bits());
+            let kept = layout.writes.iter().filter(|r| r.is_first() && r.pin(word).is_zero());
+            let kept = kept.fold(0, |m, r| m | r.bits());
             self.words[at] = Word(word.0 & (!layout.register_mask | kept));
         }
     }

@@ -1,7 +1,9 @@
 //! Text on its way out. Short pieces are copied as whole arrays: what is copied too much is overwritten by the next piece.
 
+use crate::layout::Phrase;
+
 /// How much text is collected before it goes on.
-const ROOM: usize = 1 << 12;
+const ROOM: usize = 1 << 11;
 /// The longest array.
 const ARRAY: usize = 64;
 
@@ -40,12 +42,7 @@ impl Out {
     }
 
     pub fn push_str(&mut self, text: &str) {
-        for piece in text.as_bytes().chunks(ARRAY) {
-            self.line(|line| {
-                line.block[line.len..line.len + piece.len()].copy_from_slice(piece);
-                line.len += piece.len();
-            });
-        }
+        self.line(|line| line.text(text));
     }
 
     /// Appends a whole array, of which `len` bytes count.
@@ -87,6 +84,26 @@ impl Line<'_> {
         if self.len > ROOM - 1024 {
             self.text.extend_from_slice(&self.block[..self.len]);
             self.len = 0;
+        }
+    }
+
+    /// Appends text of any length. There is room for some arrays behind it.
+    pub fn text(&mut self, text: &str) {
+        for piece in text.as_bytes().chunks(1024) {
+            self.make_room();
+            self.block[self.len..self.len + piece.len()].copy_from_slice(piece);
+            self.len += piece.len();
+        }
+        self.make_room();
+    }
+
+    /// Appends fixed text. There is room for some arrays behind it.
+    #[inline(always)]
+    pub fn phrase(&mut self, phrase: &Phrase) {
+        self.make_room();
+        self.array(&phrase.start, usize::from(phrase.len));
+        if !phrase.rest.is_empty() {
+            self.text(&phrase.rest);
         }
     }
 

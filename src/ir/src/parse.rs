@@ -4,6 +4,7 @@
 //! immediates or registers disagree with its word is an error at the place where it disagrees.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::str::FromStr;
 
 use isa::{Isa, Target, Word};
@@ -65,10 +66,34 @@ pub(crate) fn string<'a>(cursor: &mut Cursor<'a>, what: &str) -> Result<Cow<'a, 
         .ok_or_else(|| cursor.error(format!("expected {what} as a string")))
 }
 
+/// The registers of all block arguments.
+#[derive(Default)]
+pub(crate) struct ArgPins {
+    pins: Vec<Pin>,
+    /// By block: how many its arguments and those of all blocks before have.
+    ends: Vec<usize>,
+}
+
+impl ArgPins {
+    /// The positions of the registers of a block's arguments.
+    pub fn of_block(&self, block: u32) -> Range<usize> {
+        let end = |block: Option<usize>| block.map_or(Some(0), |b| self.ends.get(b).copied());
+        match (end((block as usize).checked_sub(1)), end(Some(block as usize))) {
+            (Some(start), Some(end)) => start..end,
+            _ => 0..0,
+        }
+    }
+
+    /// The register at a position.
+    pub fn get(&self, n: usize) -> Option<Pin> {
+        self.pins.get(n).copied()
+    }
+}
+
 /// What stands in the braces behind `attributes`.
 #[derive(Default)]
 struct Attributes {
-    pins: Vec<Vec<Pin>>,
+    pins: ArgPins,
     sm: Option<Target>,
     tail: Vec<Word>,
 }
@@ -93,6 +118,11 @@ fn list<'a>(cursor: &mut Cursor<'a>, mut element: impl FnMut(&mut Cursor<'a>) ->
 pub(crate) fn pin(cursor: &mut Cursor<'_>) -> Result<Pin> {
     cursor.space();
     let at = cursor.pos;
+    let mut exact = cursor.exact();
+    if let Some(pin) = exact.pin() {
+        cursor.pos = exact.pos;
+        return Ok(pin);
+    }
     let text = string(cursor, "a register")?;
     Pin::parse(&text)
         .filter(|p| !p.is_zero())
@@ -113,12 +143,12 @@ fn attributes(cursor: &mut Cursor<'_>) -> Result<Attributes> {
                 attributes.sm = Some(Target::from_str(&text).map_err(|e| cursor.error_at(at, e.to_string()))?);
             }
             "pins" => list(cursor, |cursor| {
-                let mut pins = Vec::new();
+                let ArgPins { pins, ends } = &mut attributes.pins;
                 list(cursor, |cursor| {
                     pins.push(pin(cursor)?);
                     Ok(())
                 })?;
-                attributes.pins.push(pins);
+                ends.push(pins.len());
                 Ok(())
             })?,
             "tail" => list(cursor, |cursor| {

@@ -8,8 +8,8 @@ use crate::check;
 use crate::kernel::{BlockId, Edge, Kernel, NONE, OpKind, SUCCESSOR, ValueId};
 use crate::layout::Flow;
 use crate::layouts::Layouts;
-use crate::lex::Cursor;
-use crate::parse::{Result, expect, pin};
+use crate::lex::{Cursor, is_name_byte};
+use crate::parse::{ArgPins, Result, expect, pin};
 use crate::parse_values::{ARG, CONSTANTS, Group, Pending, UNDEFINED};
 use crate::pin::{FILES, Pin, file_type};
 use crate::print::constant_op;
@@ -18,8 +18,6 @@ pub(crate) struct Parser<'a> {
     pub cursor: Cursor<'a>,
     pub isa: &'static Isa,
     pub kernel: Kernel,
-    /// Finds ` raw 0x`.
-    pub raw_finder: memchr::memmem::Finder<'static>,
     /// Values by name: numbers first, then other names.
     pub numbered: Vec<Group>,
     pub named: Vec<Group>,
@@ -30,8 +28,10 @@ pub(crate) struct Parser<'a> {
     /// Block of each block name, `NONE` until it is defined.
     blocks: Vec<u32>,
     block_uses: Vec<usize>,
+    /// The registers of the block arguments so far.
     pub arg_pins: Vec<Pin>,
-    pins: Vec<Vec<Pin>>,
+    /// The register of each block argument.
+    declared: ArgPins,
     pub pending: Vec<Pending>,
     /// Position of each operation.
     pub positions: Vec<usize>,
@@ -44,12 +44,11 @@ pub(crate) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub fn new(cursor: Cursor<'a>, isa: &'static Isa, kernel: Kernel, pins: Vec<Vec<Pin>>) -> Parser<'a> {
+    pub fn new(cursor: Cursor<'a>, isa: &'static Isa, kernel: Kernel, declared: ArgPins) -> Parser<'a> {
         Parser {
             cursor,
             isa,
             kernel,
-            raw_finder: memchr::memmem::Finder::new(b" raw 0x"),
             numbered: Vec::new(),
             named: vec![UNDEFINED; CONSTANTS.len()],
             names: HashMap::new(),
@@ -58,7 +57,7 @@ impl<'a> Parser<'a> {
             blocks: Vec::new(),
             block_uses: Vec::new(),
             arg_pins: Vec::new(),
-            pins,
+            declared,
             pending: Vec::new(),
             positions: Vec::new(),
             operands: Vec::new(),
@@ -95,6 +94,7 @@ impl<'a> Parser<'a> {
         let mut block = 0u32;
         let mut first = true;
         loop {
+            self.cursor.skip(b"\n    ");
             self.cursor.space();
             match self.cursor.peek() {
                 Some(b'}') => break,
@@ -129,10 +129,9 @@ impl<'a> Parser<'a> {
         Ok((self.finish()?, end))
     }
 
-    /// Makes room for a function of usual instructions, if it is laid out as printed.
+    /// Makes room for a function of usual instructions, as many as the text has left or not too many.
     fn reserve(&mut self) {
-        let rest = self.cursor.rest();
-        let ops = memchr::memmem::find(rest, b"\n  }\n").unwrap_or(0) / 128;
+        let ops = (self.cursor.rest().len() / 128).min(1 << 10);
         self.kernel.reserve(ops, 2 * ops);
         self.kernel.operands.reserve(5 * ops);
         self.positions.reserve(ops);
@@ -165,27 +164,27 @@ impl<'a> Parser<'a> {
         if std::mem::replace(&mut self.blocks[name as usize], block) != NONE {
             return Err(self.cursor.error_at(at, "the block is defined twice"));
         }
-        let pins = self
-            .pins
-            .get_mut(block as usize)
-            .map(std::mem::take)
-            .unwrap_or_default();
-        let mut pins = pins.into_iter();
+        let mut declared = self.declared.of_block(block);
         self.cursor.space();
         if self.cursor.skip(b"(") {
             loop {
                 self.cursor.space();
                 let at = self.cursor.pos;
                 let name = self.value_name()?;
-                let Some(pin) = pins.next() else {
+                let Some(pin) = declared.next().and_then(|n| self.declared.get(n)) else {
                     return Err(self
                         .cursor
                         .error_at(at, "the function's `pins` names no register for this block argument"));
                 };
-                expect(&mut self.cursor, ":")?;
-                expect(&mut self.cursor, file_type(pin.file()))?;
+                if self.exact_argument_type(pin).is_none() {
+                    expect(&mut self.cursor, ":")?;
+                    expect(&mut self.cursor, file_type(pin.file()))?;
+                }
                 self.define(name, ARG | self.arg_pins.len() as u32, 1, pin, at)?;
                 self.arg_pins.push(pin);
+                if self.cursor.skip(b", ") {
+                    continue;
+                }
                 self.cursor.space();
                 if self.cursor.skip(b")") {
                     break;
@@ -193,7 +192,7 @@ impl<'a> Parser<'a> {
                 expect(&mut self.cursor, ",")?;
             }
         }
-        if pins.next().is_some() {
+        if !declared.is_empty() {
             return Err(self.cursor.error_at(
                 at,
                 "the function's `pins` names more registers than the block has arguments",
@@ -205,20 +204,15 @@ impl<'a> Parser<'a> {
 
     fn block_name(&mut self) -> Result<u32> {
         let at = self.cursor.pos;
-        let name = self.cursor.name();
-        if name.is_empty() {
-            return Err(self.cursor.error("expected the name of a block"));
-        }
         let next = self.blocks.len() as u32;
         // Blocks that are called as printed are found without hashing.
-        let number = name
-            .strip_prefix("bb")
-            .filter(|n| n.len() < 8 && (*n == "0" || !n.starts_with(['0', '+'])));
-        let number = number
-            .and_then(|n| n.parse::<usize>().ok())
-            .filter(|n| *n < self.cursor.len());
+        let mut exact = self.cursor.exact();
+        let number = exact.skip(b"bb").and_then(|()| exact.decimal());
+        let number = number.filter(|n| (*n as usize) < self.cursor.len() && !exact.peek().is_some_and(is_name_byte));
         let id = match number {
             Some(number) => {
+                self.cursor.pos = exact.pos;
+                let number = number as usize;
                 if self.numbered_blocks.len() <= number {
                     self.numbered_blocks.resize(number + 1, NONE);
                 }
@@ -226,7 +220,10 @@ impl<'a> Parser<'a> {
                 *id = if *id == NONE { next } else { *id };
                 *id
             }
-            None => *self.block_names.entry(name).or_insert(next),
+            None => match self.cursor.name() {
+                "" => return Err(self.cursor.error("expected the name of a block")),
+                name => *self.block_names.entry(name).or_insert(next),
+            },
         };
         if id == next {
             self.blocks.push(NONE);

@@ -3,7 +3,7 @@
 use isa::Word;
 
 use crate::kernel::{NONE, OpKind, SUCCESSOR};
-use crate::layout::{Chunk, Flow, Layout};
+use crate::layout::{Flow, Layout};
 use crate::layouts::Layouts;
 use crate::lex::ParseError;
 use crate::parse::{Result, expect, pin};
@@ -46,7 +46,8 @@ impl Parser<'_> {
     pub(crate) fn instruction(&mut self, layouts: &mut Layouts, results: Option<(u32, u16)>, at: usize) -> Result<()> {
         self.cursor.pos = at;
         // The next ` raw 0x` is the right one, unless the text is laid out in another way than the printer's.
-        let next = self.raw_finder.find(self.cursor.rest()).map(|raw| at + raw + 1);
+        let mut raw = self.cursor.exact();
+        let next = raw.find_raw().map(|()| raw.pos + 1);
         let before = self.snapshot();
         if let Some(raw) = next {
             let error = match self.instruction_with(layouts, results, at, raw) {
@@ -136,9 +137,9 @@ impl Parser<'_> {
         let pins = &self.kernel.pins[first..first + count];
         match pins {
             [] if !types.has_operands => true,
-            [] => self.cursor.eat(&Chunk::join(&types.none)),
+            [] => self.cursor.eat(&types.none.to_string()),
             [first, rest @ ..] => {
-                let mut text = Chunk::join(&types.operands) + file_type(first.file());
+                let mut text = types.operands.to_string() + file_type(first.file());
                 rest.iter().for_each(|p| text.extend([", ", file_type(p.file())]));
                 self.cursor.eat(&(text + ")"))
             }
@@ -154,6 +155,9 @@ impl Parser<'_> {
         if self.cursor.eat(" writes(") {
             loop {
                 written.push(pin(&mut self.cursor)?);
+                if self.cursor.skip(b", ") {
+                    continue;
+                }
                 self.cursor.space();
                 if self.cursor.eat(")") {
                     break;

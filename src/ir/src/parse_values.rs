@@ -55,26 +55,16 @@ pub(crate) const CONSTANTS: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P,
 impl Parser<'_> {
     /// `%12`, without `#1`: a key into `numbered`, or with the top bit set into `named`.
     pub fn value_name(&mut self) -> Result<u32> {
-        let rest = self.cursor.rest();
-        if rest.first() != Some(&b'%') {
+        if self.cursor.peek() != Some(b'%') {
             return Err(self.cursor.error("expected a value"));
         }
-        let (mut number, mut at) = (0u32, 1);
-        while at < 10 {
-            let digit = rest.get(at).map_or(255, |c| c.wrapping_sub(b'0'));
-            if digit > 9 {
-                break;
-            }
-            number = number * 10 + digit as u32;
-            at += 1;
-        }
-        let ends = !rest.get(at).is_some_and(|c| is_name_byte(*c));
-        if at > 1 && ends && (rest[1] != b'0' || at == 2) && self.is_number(number) {
-            self.cursor.pos += at;
-            self.number(number);
+        self.cursor.pos += 1;
+        let mut at = self.cursor.exact();
+        let number = at.decimal().filter(|_| !at.peek().is_some_and(is_name_byte));
+        if let Some(number) = number.filter(|n| self.number(*n).is_some()) {
+            self.cursor.pos = at.pos;
             return Ok(number);
         }
-        self.cursor.pos += 1;
         let name = self.cursor.name();
         if name.is_empty() {
             return Err(self.cursor.error("expected the name of a value"));
@@ -92,15 +82,11 @@ impl Parser<'_> {
 
     /// Makes room for the value of that number; `None` for a number that no printed text of this size has.
     pub fn number(&mut self, number: u32) -> Option<()> {
-        let there = self.is_number(number);
+        let there = (number as usize) < self.cursor.len();
         if there && number as usize >= self.numbered.len() {
             self.numbered.resize(number as usize + 1, UNDEFINED);
         }
         there.then_some(())
-    }
-
-    fn is_number(&self, number: u32) -> bool {
-        (number as usize) < self.cursor.len()
     }
 
     pub fn group(&mut self, name: u32) -> &mut Group {
@@ -223,6 +209,9 @@ impl Parser<'_> {
 
     /// `%1, %2 : !sass.reg, !sass.pred)` behind the parenthesis.
     pub fn typed_values(&mut self, edge: bool) -> Result<u32> {
+        if let Some(count) = self.exact_typed_values(edge) {
+            return Ok(count);
+        }
         let pos = self.cursor.pos;
         let mut values = std::mem::take(&mut self.operands);
         values.clear();

@@ -10,6 +10,7 @@ use crate::layout::{Flow, Item, Layout};
 use crate::out::{Line, Out, decimal};
 use crate::pin::{Pin, file_type, file_type_array};
 use crate::shape::quote;
+use crate::syntax::hex_digits;
 
 /// The text of a module.
 pub fn print_module(kernels: &[Kernel]) -> String {
@@ -81,30 +82,28 @@ impl Name {
 
 /// The names of all values.
 fn names(kernel: &Kernel) -> Vec<Name> {
-    let mut names = vec![Name::EMPTY; kernel.pins.len()];
+    let mut names = Vec::with_capacity(kernel.pins.len());
+    let mut arguments = Vec::with_capacity(kernel.pins.len() - kernel.result_count() as usize);
     let mut next = Name::new("0");
-    let (results, arguments) = names.split_at_mut(kernel.result_count() as usize);
     for b in 0..kernel.block_count() {
-        for a in kernel.arg_start[b]..kernel.arg_start[b + 1] {
-            arguments[a as usize] = next;
+        for _ in kernel.arg_start[b]..kernel.arg_start[b + 1] {
+            arguments.push(next);
             next.count();
         }
         for op in kernel.block_start[b] as usize..kernel.block_start[b + 1] as usize {
-            let names = &mut results[kernel.result_start[op] as usize..kernel.result_start[op + 1] as usize];
-            match names {
-                [] => continue,
-                [name] => match kernel.kinds[op] {
-                    OpKind::Constant(file) => {
-                        *name = Name::new(constant_name(file));
-                        continue;
-                    }
-                    _ => *name = next,
-                },
-                several => (0..).zip(several).for_each(|(n, name)| *name = next.result(n)),
+            match (kernel.result_start[op + 1] - kernel.result_start[op], kernel.kinds[op]) {
+                (0, _) => continue,
+                (1, OpKind::Constant(file)) => {
+                    names.push(Name::new(constant_name(file)));
+                    continue;
+                }
+                (1, _) => names.push(next),
+                (several, _) => names.extend((0..several).map(|n| next.result(n))),
             }
             next.count();
         }
     }
+    names.append(&mut arguments);
     names
 }
 
@@ -386,9 +385,9 @@ impl Inst<'_> {
             }
             line.array(b" = ", 3);
         }
+        line.phrase(&layout.head);
         for seg in &layout.segs {
             line.make_room();
-            line.array(&seg.text.bytes, usize::from(seg.text.len));
             match seg.item {
                 Item::None => {}
                 Item::Guard => {
@@ -424,6 +423,7 @@ impl Inst<'_> {
                     line.array(b")", 1);
                 }
             }
+            line.array(&seg.text.bytes, usize::from(seg.text.len));
         }
     }
 
@@ -458,16 +458,13 @@ impl Inst<'_> {
         let word = hex_word(self.word);
         line.array(&word, word.len());
         let types = &self.layout.types;
-        let (chunks, listed) = match (self.results, &types.one) {
-            ([], _) if !types.has_operands => (&[][..], self.results),
-            ([], _) => (&types.none[..], self.results),
-            ([pin], Some((file, chunks))) if pin.file() == *file => (&chunks[..], &[][..]),
-            _ => (&types.operands[..], self.results),
+        let (phrase, listed) = match (self.results, &types.one) {
+            ([], _) if !types.has_operands => return line.array(b"\n", 1),
+            ([], _) => (&types.none, self.results),
+            ([pin], Some((file, phrase))) if pin.file() == *file => (phrase, &[][..]),
+            _ => (&types.operands, self.results),
         };
-        for chunk in chunks {
-            line.make_room();
-            line.array(&chunk.bytes, usize::from(chunk.len));
-        }
+        line.phrase(phrase);
         for (k, pin) in listed.iter().enumerate() {
             line.make_room();
             let (text, len) = file_type_array(pin.file());
@@ -491,19 +488,7 @@ fn predecessors(kernel: &Kernel) -> (Vec<u32>, Vec<u32>) {
 /// `0x` and 32 digits.
 fn hex_word(word: Word) -> [u8; 34] {
     let mut text = *b"0x00000000000000000000000000000000";
-    for (digits, bytes) in text[2..].chunks_exact_mut(8).zip(word.0.to_be_bytes().chunks_exact(4)) {
-        let value = bytes.iter().fold(0, |v, b| v << 8 | u32::from(*b));
-        digits.copy_from_slice(&hex_digits(value));
-    }
+    let parts = [96, 64, 32, 0].map(|shift| hex_digits((word.0 >> shift) as u32));
+    text[2..].copy_from_slice(parts.as_flattened());
     text
-}
-
-/// Eight digits at once, a byte each.
-fn hex_digits(value: u32) -> [u8; 8] {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let halves = (u64::from(value) | u64::from(value) << 16) & 0x0000_ffff_0000_ffff;
-    let bytes = (halves | halves << 8) & 0x00ff_00ff_00ff_00ff;
-    let digits = (bytes | bytes << 4) & (ONES * 15);
-    let letters = ((digits + ONES * 6) >> 4) & ONES;
-    (digits + ONES * u64::from(b'0') + letters * u64::from(b'a' - b'0' - 10)).to_be_bytes()
 }

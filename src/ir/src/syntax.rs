@@ -21,11 +21,10 @@ pub trait Sink {
 
 /// Name, guard, operands, merged values, hidden operands.
 pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S::Error> {
-    let mut text = String::new();
-    for (n, seg) in layout.segs.iter().enumerate() {
-        text.push_str(seg.text.as_str());
+    let mut text = layout.head.to_string();
+    for seg in &layout.segs {
         // Text that is in several parts goes out in one.
-        if !matches!(seg.item, Item::None) || n + 1 == layout.segs.len() {
+        if !matches!(seg.item, Item::None) && !text.is_empty() {
             sink.lit(&text)?;
             text.clear();
         }
@@ -53,14 +52,18 @@ pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S:
                 }
             }
         }
+        text.push_str(seg.text.as_str());
     }
-    Ok(())
+    match &*text {
+        "" => Ok(()),
+        text => sink.lit(text),
+    }
 }
 
 /// A number as text, on the stack.
 #[derive(Default)]
 pub struct Buffer {
-    /// At most 19 bytes.
+    /// At most 19 bytes count; what is behind them is of no meaning.
     pub(crate) bytes: [u8; 24],
     pub(crate) len: u8,
 }
@@ -86,21 +89,30 @@ impl Buffer {
     fn hex(&mut self, value: u64, digits: u8) {
         self.push(b'0');
         self.push(b'x');
-        let needed = (64 - value.leading_zeros())
-            .div_ceil(4)
-            .max(1)
-            .max(digits as u32)
-            .min(16) as usize;
-        let at = self.len as usize;
-        if let Some(text) = self.bytes.get_mut(at..at + needed) {
-            let mut rest = value;
-            for digit in text.iter_mut().rev() {
-                *digit = b"0123456789abcdef"[rest as usize & 15];
-                rest >>= 4;
-            }
-            self.len += needed as u8;
+        let needed = (64 - value.leading_zeros()).div_ceil(4).max(1);
+        let len = needed.max(u32::from(digits)).min(16);
+        let (high, low) = (hex_digits((value >> 32) as u32), hex_digits(value as u32));
+        let all = u128::from(u64::from_le_bytes(low)) << 64 | u128::from(u64::from_le_bytes(high));
+        let shown = (all >> (128 - 8 * len)).to_le_bytes();
+        let at = usize::from(self.len);
+        if let Some(text) = self.bytes.get_mut(at..at + shown.len()) {
+            text.copy_from_slice(&shown);
+            self.len += len as u8;
         }
     }
+}
+
+/// Eight digits at once, a byte each; so written that several numbers at once become vector code.
+#[inline(always)]
+pub(crate) fn hex_digits(value: u32) -> [u8; 8] {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let bytes = u64::from(value.swap_bytes());
+    let halves = (bytes | bytes << 16) & 0x0000_ffff_0000_ffff;
+    let bytes = (halves | halves << 8) & 0x00ff_00ff_00ff_00ff;
+    let digits = (bytes >> 4 | bytes << 8) & (ONES * 15);
+    let letters = ((digits + ONES * 6) >> 4) & ONES;
+    // A letter is 39 more: 32 + 8 - 1.
+    (digits + ONES * u64::from(b'0') + (letters << 5) + (letters << 3) - letters).to_le_bytes()
 }
 
 impl Imm {
