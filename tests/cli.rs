@@ -34,6 +34,22 @@ fn lifted_text_lowers_to_the_same_file() {
 }
 
 #[test]
+fn every_kind_of_instruction_goes_the_whole_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let [text, back, again] = ["k.mlir", "k.cubin", "again.cubin"].map(|n| dir.path().join(n));
+    for file in own_cubins("seeds") {
+        let original = std::fs::read(&file).unwrap();
+        let (_, n) = roundtrip_lines(&succeed(&["roundtrip", arg(&file)]));
+        assert_eq!(n, code_size(&original) / 16, "{}", file.display());
+        succeed(&["lift", arg(&file), "-o", arg(&text)]);
+        succeed(&["lower", arg(&text), "--into", arg(&file), "-o", arg(&back)]);
+        assert!(std::fs::read(&back).unwrap() == original, "{}", file.display());
+        succeed(&["regalloc", arg(&file), "--pinned", "-o", arg(&again)]);
+        assert!(std::fs::read(&again).unwrap() == original, "{}", file.display());
+    }
+}
+
+#[test]
 fn registers_allocated_where_they_are_give_the_same_file() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("k.cubin");

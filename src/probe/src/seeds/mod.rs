@@ -152,11 +152,15 @@ impl Compiler {
         seeds.sort_by_key(|s| s.line);
         seeds.dedup_by_key(|s| s.line);
         let module = SeedFile::parse(&std::fs::read_to_string(path)?).module;
-        let (source, _) = self.source(&module, &seeds.iter().collect::<Vec<_>>());
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let cubin = self.run(&stem, &source)?;
+        let seeds: Vec<&Seed> = seeds.iter().collect();
+        let mut cubin = self.run(&stem, &self.source(&module, &seeds, KERNEL).0)?;
+        if cubin.is_err() {
+            // Some lines may not stand in one kernel.
+            cubin = self.run(&stem, &self.source(&module, &seeds, 1).0)?;
+        }
         let cubin = cubin.map_err(|said| anyhow!("{}: the lines do not go together: {said}", path.display()))?;
-        let out = folder.join(format!("seeds_{stem}.cubin"));
+        let out = folder.join(format!("{stem}.cubin"));
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::copy(cubin, &out))
             .with_context(|| out.display().to_string())?;
@@ -167,7 +171,7 @@ impl Compiler {
     fn compile_some(&self, name: &str, module: &str, mut seeds: Vec<&Seed>) -> Result<Compiled> {
         let mut done = Compiled::default();
         while !seeds.is_empty() {
-            let (source, lines) = self.source(module, &seeds);
+            let (source, lines) = self.source(module, &seeds, KERNEL);
             let said = match self.run(name, &source)? {
                 Ok(cubin) => {
                     done.taken.extend(seeds.into_iter().cloned());
@@ -198,14 +202,14 @@ impl Compiler {
         Ok(done)
     }
 
-    /// A module of the seeds, and the line number of each.
-    fn source(&self, module: &str, seeds: &[&Seed]) -> (String, Vec<usize>) {
+    /// A module of the seeds, with so many in a kernel, and the line number of each.
+    fn source(&self, module: &str, seeds: &[&Seed], together: usize) -> (String, Vec<usize>) {
         let mut source = module.to_owned();
         let mut lines = Vec::new();
         let mut line = HEADER_LINES + module.lines().count();
         for (n, kernel) in seeds
             .chunk_by(|a, b| a.kernel == b.kernel)
-            .flat_map(|c| c.chunks(KERNEL))
+            .flat_map(|c| c.chunks(together))
             .enumerate()
         {
             // Writing into a String cannot fail.
