@@ -410,6 +410,8 @@ impl Loader {
                 .map(|&s| &self.selectors[s as usize])
         };
         fixed |= used().fold(0, |m, s| m | s.bits.mask());
+        let widths = fields.iter().flat_map(|f| f.widths.iter());
+        fixed |= widths.fold(0, |m, w| m | w.bits.mask());
         let checks = used().filter_map(Check::new).collect();
         let operands = shape_selectors
             .iter()
