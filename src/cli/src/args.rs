@@ -162,7 +162,7 @@ Examples:
   sass2mlir verify K.cubin OUT.cubin --kernel '*mul_mat*' --launches 100 --seed 7
 
 Parameters of eight bytes are taken for addresses until a run shows that they are none; buffers reach as far as the first
-kernel touches them, and have no more alignment than it uses. Kernels with the same code in both files are not run.
+kernel touches them, and have no more alignment than it uses. Kernels that are the same in both files, with all that they use, are not run.
 Exit code 1 when a kernel differs or could not be tried; the report names the first store that differs.")]
     Verify(Verify),
 

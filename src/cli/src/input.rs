@@ -34,7 +34,7 @@ impl File {
         };
         Ok(File {
             path: input.file.clone(),
-            bytes: output::read(&input.file)?,
+            bytes: output::read_container(&input.file)?,
             arch: input.arch,
             kernels,
         })

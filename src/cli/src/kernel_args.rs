@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::npy;
+use crate::{npy, output};
 
 /// A grid or block: `64`, `8,8` or `4,4,2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,14 @@ fn parse_one(n: usize, text: &str) -> Result<Arg> {
     let Some(&kind) = KINDS.iter().find(|k| k.0 == kind) else {
         bail!("no type `{kind}`; write one of\n{SYNTAX}");
     };
+    if let Some(bytes) = count.map(|c| c.checked_mul(kind.1)) {
+        const MOST: usize = 1 << 32;
+        if bytes.is_none_or(|b| b > MOST) {
+            bail!("a buffer of more than {MOST} bytes");
+        }
+    }
     if let Some(path) = value.and_then(|v| v.strip_prefix('@')) {
-        let file = std::fs::read(path).with_context(|| path.to_owned())?;
+        let file = output::read(path.as_ref())?;
         let mut data = npy::contents(&file).with_context(|| path.to_owned())?.to_vec();
         if let Some(count) = count {
             data.resize(count * kind.1, 0);
@@ -119,18 +125,12 @@ fn parse_one(n: usize, text: &str) -> Result<Arg> {
     match (count, value) {
         (None, Some(value)) => number(kind, value).map(Arg::Bytes),
         (None, None) => bail!("no value; write one of\n{SYNTAX}"),
-        (Some(count), value) => {
-            const MOST: usize = 1 << 32;
-            if count.checked_mul(kind.1).is_none_or(|bytes| bytes > MOST) {
-                bail!("a buffer of more than {MOST} bytes");
-            }
-            Ok(Arg::Buffer(Buffer {
-                name,
-                kind,
-                data: contents(kind, count, value)?,
-                given: value.is_some(),
-            }))
-        }
+        (Some(count), value) => Ok(Arg::Buffer(Buffer {
+            name,
+            kind,
+            data: contents(kind, count, value)?,
+            given: value.is_some(),
+        })),
     }
 }
 
@@ -271,6 +271,8 @@ mod tests {
             "hex=0",
             "u8=@/no/such/file",
             "f32[9999999999]",
+            "f32[9999999999]=@/dev/null",
+            "f64[2305843009213693953]=@/dev/null",
         ] {
             assert!(parse(0, text).is_err(), "{text}");
         }

@@ -1,17 +1,65 @@
 //! Files and streams: read with a message that names the file, write atomically, be quiet when a pipe closes.
 
-use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Reads a whole file.
+/// Most bytes that are read from a pipe or a device, which may never end.
+const MOST_STREAMED: u64 = 1 << 30;
+/// Bytes that tell what a file is.
+const HEAD: u64 = 64;
+
+/// Reads a whole file; `-` is standard input.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("{}: cannot read", path.display()))
+    read_if(path, |_| Ok(()))
 }
 
-/// Reads a whole text file.
+/// Reads a file that holds kernels. One that cannot hold any is refused by its first bytes, however large it is.
+pub fn read_container(path: &Path) -> Result<Vec<u8>> {
+    read_if(path, |head| {
+        let kind = cubin::container::Kind::of(head);
+        kind.map(drop).with_context(|| path.display().to_string())
+    })
+}
+
+/// Reads a whole file if its first bytes are right.
+fn read_if(path: &Path, right: impl Fn(&[u8]) -> Result<()>) -> Result<Vec<u8>> {
+    let failed = || format!("{}: cannot read", path.display());
+    match path == Path::new("-") {
+        true => read_from(io::stdin().lock(), None, &right).with_context(failed)?,
+        false => {
+            let file = File::open(path).with_context(failed)?;
+            let size = file.metadata().ok().filter(fs::Metadata::is_file).map(|m| m.len());
+            read_from(file, size, &right).with_context(failed)?
+        }
+    }
+}
+
+/// Reads to the end of a file of that size, or of a stream.
+fn read_from(
+    mut from: impl Read,
+    size: Option<u64>,
+    right: &dyn Fn(&[u8]) -> Result<()>,
+) -> io::Result<Result<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    from.by_ref().take(HEAD).read_to_end(&mut bytes)?;
+    if let Err(e) = right(&bytes) {
+        return Ok(Err(e));
+    }
+    bytes.try_reserve_exact(size.unwrap_or(0) as usize)?;
+    let most = if size.is_some() { u64::MAX } else { MOST_STREAMED };
+    from.by_ref().take(most - HEAD).read_to_end(&mut bytes)?;
+    if size.is_none() && bytes.len() as u64 >= most {
+        return Err(io::Error::other(format!(
+            "more than {MOST_STREAMED} bytes from a pipe or device; save them to a file first"
+        )));
+    }
+    Ok(Ok(bytes))
+}
+
+/// Reads a whole text file; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{}: not UTF-8 text", path.display()))
 }
@@ -33,17 +81,44 @@ impl Write for Stdout {
     }
 }
 
-/// Refuses an output that is one of the inputs, also through links.
-pub fn refuse_overwrite(output: &Path, inputs: &[&Path]) -> Result<()> {
-    let Ok(out) = fs::canonicalize(output) else {
+/// Refuses an output that is one of the files that are read or written besides, also through links.
+pub fn keep_apart<'p>(output: Option<&Path>, others: impl IntoIterator<Item = &'p Path>) -> Result<()> {
+    let Some(output) = output.filter(|o| !is_stream(o)) else {
         return Ok(());
     };
-    for input in inputs {
-        if fs::canonicalize(input).is_ok_and(|i| i == out) || same_file(input, output) {
-            bail!("{}: is the input; give another file with -o", output.display());
+    let place = place_of(output);
+    for other in others {
+        if same_file(other, output) || (place.is_some() && place == place_of(other)) {
+            bail!(
+                "{}: is the input or another output ({}); give another file",
+                output.display(),
+                other.display()
+            );
         }
     }
     Ok(())
+}
+
+/// True for what can be written and read over and over: `/dev/null`, a pipe, a terminal.
+fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
+}
+
+/// Where a file is or will be: its folder without links, and its name.
+fn place_of(path: &Path) -> Option<PathBuf> {
+    if let Ok(whole) = fs::canonicalize(path) {
+        return Some(whole);
+    }
+    let folder = fs::canonicalize(folder_of(path)).ok()?;
+    Some(folder.join(path.file_name()?))
+}
+
+/// The folder that a file lies in.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
 }
 
 #[cfg(unix)]
@@ -61,16 +136,14 @@ fn same_file(_: &Path, _: &Path) -> bool {
 }
 
 /// Writes a file so that nobody ever sees half of it: a temporary file in the same folder, flushed to the disk, then
-/// renamed. The permissions of `like` (the input) are kept, so that an executable stays one. A device or a pipe
-/// (`/dev/stdout`, `/dev/null`) is written directly.
+/// renamed. The permissions of `like` (the input) are kept, so that an executable stays one. Where `path` is a link, the
+/// file that it leads to is written. A device or a pipe (`/dev/stdout`, `/dev/null`) is written directly.
 pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Result<()> {
-    if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+    if is_stream(path) {
         return fs::write(path, bytes).with_context(|| format!("{}: cannot write", path.display()));
     }
-    let folder = match path.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = folder_of(&target);
     if !folder.is_dir() {
         bail!(
             "{}: cannot write: there is no folder {}; make it first",
@@ -78,20 +151,35 @@ pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Resul
             folder.display()
         );
     }
+    // The errors of `tempfile` name the temporary file, which says nothing to anyone.
+    let nameless = |e: io::Error| io::Error::from(e.kind());
     let write = || -> io::Result<()> {
-        // The error would name the temporary file, which says nothing to anyone.
-        let nameless = |e: io::Error| io::Error::from(e.kind());
         let mut file = tempfile::Builder::new()
             .prefix(".sass2mlir-")
             .tempfile_in(&folder)
             .map_err(nameless)?;
-        file.write_all(bytes)?;
+        file.as_file_mut().write_all(bytes)?;
         set_permissions(file.as_file(), like)?;
         file.as_file().sync_all()?;
-        file.persist(path).map_err(|e| e.error)?;
+        file.persist(&target).map_err(|e| e.error)?;
         Ok(())
     };
     write().with_context(|| format!("{}: cannot write", path.display()))
+}
+
+/// A kernel's name as a file name: what is no letter, digit or one of `._-$` becomes `_`, and names that are longer than file
+/// systems allow are cut. Such names are told apart by a hash (FNV-1a).
+pub fn file_stem(name: &str) -> String {
+    const LONGEST: usize = 200;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-$".contains(c);
+    let safe: String = name.chars().map(|c| if plain(c) { c } else { '_' }).collect();
+    if safe == name && safe.len() <= LONGEST {
+        return safe;
+    }
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{}-{hash:016x}", &safe[..safe.len().min(LONGEST)])
 }
 
 /// Writes a rewritten file as [`write_atomically`] does. Kernels in Mercury form are taken out first if the user asked for it; else

@@ -110,6 +110,44 @@ fn an_edited_line_changes_its_word() {
     );
 }
 
+/// The loader patches and believes what the file says of single instructions.
+#[test]
+fn what_the_file_says_of_an_instruction_stays_true() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
+    let file = own("relocatable.cubin");
+    let source = ok(&["disasm", s(&file), "--asm"]);
+    let symbolic = ok(&["disasm", s(&file)]);
+    let place = |line: &str| line.split_once("/*").map(|(_, l)| l[..4].to_owned());
+    let relocated = symbolic
+        .lines()
+        .find(|l| l.contains("32@lo("))
+        .and_then(place)
+        .expect("relocated");
+    for (line, text, why) in [
+        (
+            "EXIT ".to_owned(),
+            "NOP ;",
+            "EIATTR_EXIT_INSTR_OFFSETS is about `EXIT`, and the new code has `NOP` there",
+        ),
+        (
+            format!("/*{relocated}*/"),
+            "MOV R3, 0x10 <filler> ;",
+            "the linker fills in `",
+        ),
+    ] {
+        let old = source.lines().find(|l| l.contains(&line)).expect("the line");
+        let column = old.split_once("/*").expect("an address").0;
+        fs::write(&listing, source.replacen(old, &format!("{column}{text}"), 1)).expect("a writable folder");
+        let error = bad(&["asm", s(&listing), "--into", s(&file), "-o", s(&back)]);
+        assert!(
+            error.contains(why) && error.contains("relocatable.cubin: 0x"),
+            "{error}"
+        );
+        assert!(!back.exists());
+    }
+}
+
 #[test]
 fn words_code_and_json() {
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -517,7 +517,7 @@ fn the_input_is_never_overwritten() {
     for output in [&input, &link, &dir.path().join(".").join("k.cubin")] {
         bad(
             &["apply", s(&input), "--config", s(&config), "-o", s(output)],
-            &["is the input", "-o"],
+            &["is the input", "give another"],
         );
     }
     bad(&["lift", s(&input), "-o", s(&input)], &["is the input"]);
@@ -525,7 +525,103 @@ fn the_input_is_never_overwritten() {
         &["lower", s(&config), "--into", s(&input), "-o", s(&input)],
         &["is the input"],
     );
+    let out = dir.path().join("out");
+    for [list, out] in [[&input, &out], [&out, &out], [&out, &dir.path().join(".").join("out")]] {
+        bad(
+            &["nops", s(&input), "--list", s(list), "-o", s(out)],
+            &["is the input or another output"],
+        );
+    }
+    let listing = dir.path().join("k.sass");
+    let text = ok(&["disasm", s(&input), "--kernel", "scale_add", "--asm"]);
+    fs::write(&listing, &text).unwrap();
+    bad(&["asm", s(&listing), "-o", s(&listing)], &["is the input"]);
+    let mut run = vec!["run", s(&input), "--kernel", "scale_add"];
+    for arg in ["x:f32[9]", "y:f32[9]", "f32=2", "f32=1", "i32=9"] {
+        run.extend(["--arg", arg]);
+    }
+    for dumps in [&[s(&input)][..], &[s(&out), s(&out)]] {
+        let dumps: Vec<String> = dumps.iter().map(|path| format!("--dump=y={path}")).collect();
+        let args: Vec<&str> = run.iter().copied().chain(dumps.iter().map(String::as_str)).collect();
+        bad(&args, &["is the input or another output"]);
+    }
     assert_eq!(fs::read(&input).unwrap(), before);
+    assert_eq!(fs::read_to_string(&listing).unwrap(), text);
+    assert!(!out.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_written_through() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("k.mlir"), dir.path().join("link.mlir"));
+    fs::write(&file, "older content").unwrap();
+    std::os::unix::fs::symlink("k.mlir", &link).unwrap();
+    ok(&["lift", s(&mul_mat()), "-o", s(&link)]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&file).unwrap().starts_with("module {"));
+}
+
+/// What never ends, and what is too large to be what it must be, is refused at once.
+#[cfg(unix)]
+#[test]
+fn streams_and_sizes_have_limits() {
+    bad(&["info", "/dev/zero"], &["/dev/zero: ", "neither an ELF file"]);
+    let dir = tempfile::tempdir().unwrap();
+    let sparse = dir.path().join("sparse");
+    fs::File::create(&sparse).unwrap().set_len(1 << 40).unwrap();
+    bad(&["roundtrip", s(&sparse)], &["sparse: ", "neither an ELF file"]);
+    let input = fs::File::open(mul_mat()).unwrap();
+    let r = finished(program().args(["info", "-"]).stdin(input).output().unwrap());
+    assert_eq!((r.code, r.err.as_str()), (0, ""));
+    assert_eq!(r.out.replacen('-', s(&mul_mat()), 1), ok(&["info", s(&mul_mat())]));
+}
+
+#[test]
+fn kernels_of_one_name_are_compared_in_pairs() {
+    let (dir, config) = folder(&entry("ffma-deftz", "apply", "fn = [\"scale_add\"]"));
+    let [changed, before, after] = ["changed", "before", "after"].map(|n| dir.path().join(n));
+    ok(&["apply", s(&mul_mat()), "--config", s(&config), "-o", s(&changed)]);
+    fs::write(&before, fatbin(&[(mul_mat(), 87), (mul_mat(), 87)])).unwrap();
+    fs::write(&after, fatbin(&[(mul_mat(), 87), (changed, 87)])).unwrap();
+    let verify = |a: &Path, b: &Path, kernel: &str| {
+        let r = run(&["verify", s(a), s(b), "--kernel", kernel, "--launches", "60"]);
+        (r.code, r.out)
+    };
+    let (code, text) = verify(&before, &after, "scale_add");
+    assert!(
+        code == 1 && text.contains("DIFFERENT") && text.contains("1 kernels are the same"),
+        "{text}"
+    );
+    assert_eq!(verify(&before, &before, "*").0, 0);
+    bad(&["verify", s(&mul_mat()), s(&before)], &["no kernel `", "which"]);
+    bad(&["verify", s(&before), s(&mul_mat())], &["no kernel `"]);
+}
+
+/// The code of both kernels is the same, and what it does is not.
+#[test]
+fn a_table_that_differs_is_a_difference() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, changed) = (kernels("jump_table.cubin"), dir.path().join("changed.cubin"));
+    let mut bytes = fs::read(&file).unwrap();
+    let table = {
+        let image = cubin::Image::parse(&bytes).unwrap();
+        let mut sections = image.sections().iter();
+        let table = sections.find(|s| s.name == ".nv.constant2.jump_table").unwrap();
+        table.offset as usize..(table.offset + table.size) as usize
+    };
+    bytes[table].reverse();
+    fs::write(&changed, &bytes).unwrap();
+    let r = run(&[
+        "verify",
+        s(&file),
+        s(&changed),
+        "--kernel",
+        "jump_table",
+        "--launches",
+        "8",
+    ]);
+    assert!(r.code == 1 && r.out.contains("DIFFERENT"), "{}", r.out);
 }
 
 #[cfg(unix)]

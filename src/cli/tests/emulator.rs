@@ -162,6 +162,15 @@ fn mistakes_are_explained() {
         &["store of 4 bytes", "out of bounds", "nearest is y of 200 bytes"],
     );
     error(&texts(&scale_add(&["--arg", "f33=1"])), &["no type `f33`"]);
+    error(
+        &texts(&scale_add(&["--arg", "x:f32[1]", "--arg", "x:f32[1]"])),
+        &["--arg x:f32[1]", "buffer `x` already"],
+    );
+    let fits = small.map(|a| if a == "y:f32[50]" { "y:f32[100]" } else { a });
+    for wrong in [["--grid", "0"], ["--grid", "1,65536"], ["--block", "1,1,65"]] {
+        let file = [&["run", &file, "--kernel", "scale_add"], &fits[..], &wrong].concat();
+        error(&file, &["own_mul_mat.cubin: scale_add: a ", "is possible"]);
+    }
     let textures = kernels("sm_87/own_features.cubin");
     let args = ["u64=0", "u64=0", "u64=0", "u64=0", "u64=0", "i32=0"]
         .map(|a| ["--arg", a])
@@ -176,7 +185,7 @@ fn mistakes_are_explained() {
 fn two_files_are_compared() {
     let file = kernels("sm_87/own_mul_mat.cubin");
     let text = output(&["verify", &file, &file], 0);
-    assert_eq!(text, "verify: 4 kernels have the same code and were not run\n");
+    assert_eq!(text, "verify: 4 kernels are the same in both files and were not run\n");
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (config, changed) = (path("pass.toml"), path("out.cubin"));

@@ -14,7 +14,11 @@ use object::{Object, ObjectSection};
 use crate::CubinError;
 use crate::bytes::{slice, u16_at};
 use crate::elf::{EM_CUDA, Elf};
-use crate::fatbin::{self, Compression, EntryKind, Fatbin};
+use crate::fatbin::{self, Compression, EntryKind, Fatbin, MAX_RAW_SIZE};
+
+/// The images of a file may take so many times its size together, if that is more than [`MAX_RAW_SIZE`]: ten times what kernels
+/// compress to.
+const MOST_GROWTH: u64 = 64;
 
 /// What the file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,19 @@ pub enum Kind {
     HostElf,
     /// An `ar` archive of them.
     Archive,
+}
+
+impl Kind {
+    /// What a file is by its first bytes, of which 20 are enough.
+    pub fn of(bytes: &[u8]) -> Result<Kind, CubinError> {
+        match bytes {
+            [0x7f, b'E', b'L', b'F', ..] if u16_at(bytes, 18) == EM_CUDA => Ok(Kind::Cubin),
+            [0x7f, b'E', b'L', b'F', ..] => Ok(Kind::HostElf),
+            _ if bytes.starts_with(&fatbin::MAGIC) => Ok(Kind::Fatbin),
+            _ if bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n") => Ok(Kind::Archive),
+            _ => Err(CubinError::UnknownFile),
+        }
+    }
 }
 
 /// Where an image lies.
@@ -79,18 +96,21 @@ pub struct Container<'a> {
     /// For each fatbin how errors and paths name it.
     pub(crate) fatbin_paths: Vec<String>,
     pub(crate) slots: Vec<Slot>,
+    /// Bytes that the images take beside the file, when all are decompressed.
+    unpacked: u64,
 }
 
 impl<'a> Container<'a> {
     /// Finds the cubins in a file. It decompresses nothing yet. No cubin at all is no error: see [`Container::is_empty`].
     pub fn parse(bytes: &'a [u8]) -> Result<Container<'a>, CubinError> {
-        let kind = kind_of(bytes)?;
+        let kind = Kind::of(bytes)?;
         let mut found = Container {
             bytes,
             kind,
             fatbins: Vec::new(),
             fatbin_paths: Vec::new(),
             slots: Vec::new(),
+            unpacked: 0,
         };
         match kind {
             Kind::Cubin => {
@@ -161,6 +181,18 @@ impl<'a> Container<'a> {
         let fatbin = self.fatbins.len();
         for (entry, e) in parsed.entries.iter().enumerate() {
             let number = entry + 1;
+            self.unpacked = self.unpacked.saturating_add(e.unpacked_size());
+            let most = MAX_RAW_SIZE.max(MOST_GROWTH.saturating_mul(self.bytes.len() as u64));
+            if self.unpacked > most {
+                return Err(CubinError::Compression {
+                    place: format!("{path} entry {number}"),
+                    offset: e.offset,
+                    what: format!(
+                        "the images up to here take {} bytes, of a file that may hold {most}",
+                        self.unpacked
+                    ),
+                });
+            }
             match e.kind {
                 EntryKind::Cubin => self.slots.push(Slot {
                     place: Place::Entry {
@@ -284,7 +316,7 @@ impl<'a> Container<'a> {
             end = offset + size;
             let prefix = format!("member {}, ", String::from_utf8_lossy(member.name()));
             let range = offset as usize..(offset + size) as usize;
-            match kind_of(data) {
+            match Kind::of(data) {
                 Ok(Kind::HostElf) => self.add_host_elf(range, &prefix)?,
                 Ok(Kind::Cubin) => {
                     let path = prefix.trim_end_matches(", ").to_owned();
@@ -301,17 +333,6 @@ impl<'a> Container<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// What a file is by its first bytes.
-fn kind_of(bytes: &[u8]) -> Result<Kind, CubinError> {
-    match bytes {
-        [0x7f, b'E', b'L', b'F', ..] if u16_at(bytes, 18) == EM_CUDA => Ok(Kind::Cubin),
-        [0x7f, b'E', b'L', b'F', ..] => Ok(Kind::HostElf),
-        _ if bytes.starts_with(&fatbin::MAGIC) => Ok(Kind::Fatbin),
-        _ if bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n") => Ok(Kind::Archive),
-        _ => Err(CubinError::UnknownFile),
     }
 }
 

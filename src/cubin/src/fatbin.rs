@@ -132,6 +132,15 @@ impl Entry {
         }
     }
 
+    /// Bytes that its cubins take in memory beside the file: decompressed, and parts of a blob each by itself.
+    pub(crate) fn unpacked_size(&self) -> u64 {
+        let raw = match (self.kind, self.compression()) {
+            (EntryKind::Cubin | EntryKind::Concat, Compression::Lz4 | Compression::Zstd) => self.raw_size,
+            _ => 0,
+        };
+        self.records.iter().fold(raw, |sum, r| sum.saturating_add(r.size))
+    }
+
     /// The payload as it is in the file, without the padding of compressed data. `file` is the file that was parsed.
     pub fn stored<'a>(&self, file: &'a [u8], place: &str) -> Result<&'a [u8], CubinError> {
         let size = match self.compression() {

@@ -236,10 +236,36 @@ fn a_claim_of_gigabytes_is_refused_before_it_is_allocated() {
         let at = entry.offset as usize + 56;
         for claim in [1u64 << 31, 1 << 40, u64::MAX] {
             file[at..at + 8].copy_from_slice(&claim.to_le_bytes());
-            let container = Container::parse(&file).expect("the tables are sound");
-            let e = container.image(0).expect("there").expect_err("too much");
+            let e = Container::parse(&file).expect_err("too much");
             assert!(matches!(e, CubinError::Compression { .. }), "{e}");
             assert!(e.to_string().contains("fatbin 1 entry 1"), "{e}");
+        }
+    }
+}
+
+/// Images that are small enough each, and together more than such a file can hold.
+#[test]
+fn many_claims_of_megabytes_are_refused_together() {
+    let mut file = read("lz4.fatbin");
+    let fatbin = Container::parse(&file).expect("it parses").fatbins()[0].clone();
+    let entry = &fatbin.entries[0];
+    let (start, end) = (
+        entry.offset as usize,
+        (entry.payload_offset() + entry.slot_size) as usize,
+    );
+    let mut bytes = file[start..end].to_vec();
+    bytes[56..64].copy_from_slice(&(1u64 << 29).to_le_bytes());
+    file.truncate(fatbin.offset as usize + 16);
+    for many in 1..=3 {
+        file.extend_from_slice(&bytes);
+        let body = (file.len() - fatbin.offset as usize - 16) as u64;
+        file[fatbin.offset as usize + 8..][..8].copy_from_slice(&body.to_le_bytes());
+        match Container::parse(&file) {
+            Ok(_) => assert!(many < 3),
+            Err(e) => {
+                assert!(many == 3 && matches!(e, CubinError::Compression { .. }), "{many}: {e}");
+                assert!(e.to_string().contains("fatbin 1 entry 3"), "{e}");
+            }
         }
     }
 }

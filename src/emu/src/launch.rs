@@ -109,8 +109,11 @@ pub(crate) struct Prepared<'p> {
 
 /// Bytes of shared memory that any target could give a block.
 const MOST_SHARED: u64 = 256 << 10;
-/// Threads that a block can have.
+/// Threads that a block can have, in all and in each direction.
 const MOST_THREADS: u64 = 1024;
+const MOST_BLOCK: [u32; 3] = [1024, 1024, 64];
+/// Blocks that a grid can have in each direction.
+const MOST_GRID: [u32; 3] = [(1 << 31) - 1, 65535, 65535];
 
 impl<'p> Prepared<'p> {
     fn new(program: &'p Program, launch: &Launch) -> Result<Self, PrepareError> {
@@ -129,6 +132,11 @@ impl<'p> Prepared<'p> {
             return Err(other(format!(
                 "a block of {threads} threads; 1 to {MOST_THREADS} are possible"
             )));
+        }
+        for (what, size, most) in [("block", launch.block, MOST_BLOCK), ("grid", launch.grid, MOST_GRID)] {
+            if size.iter().zip(most).any(|(&n, most)| n == 0 || n > most) {
+                return Err(other(format!("a {what} of {size:?}; from 1 to {most:?} is possible")));
+            }
         }
         let shared_size = program.shared_size.saturating_add(launch.dynamic_shared.into());
         if shared_size > MOST_SHARED {

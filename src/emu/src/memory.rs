@@ -17,7 +17,7 @@ const BUFFERS: u64 = 0x7f10_0000_0000;
 const GAP: u64 = 1 << 16;
 
 /// One buffer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// What it is called in messages.
     pub name: String,

@@ -40,7 +40,7 @@ fn builder(mnemonic: &str) -> Option<Builder> {
 }
 
 /// Code of one section within a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Name without `.text.`.
     pub name: String,
@@ -147,7 +147,20 @@ impl Program {
             ops.push(host::back(layout));
         }
         let calls = ops.iter().any(|o| matches!(o.run, Run::Flow(flow::Flow::Indirect(..))));
-        let bank = kernel.param_bank;
+        let param_bank = kernel
+            .param_bank
+            .map_or((driver.params, 0), |b| (b.offset.into(), b.size.into()));
+        let reach = kernel
+            .params
+            .iter()
+            .map(|p| u64::from(p.offset) + u64::from(p.size))
+            .max();
+        if reach > Some(param_bank.1.into()) {
+            return Err(other(format!(
+                "a parameter lies outside of the {} bytes of parameters that the file says there are",
+                param_bank.1
+            )));
+        }
         Ok(Self {
             name: name.to_owned(),
             ops,
@@ -157,7 +170,7 @@ impl Program {
             isa,
             entry: 0,
             params: kernel.params.clone(),
-            param_bank: bank.map_or((driver.params, 0), |b| (b.offset.into(), b.size.into())),
+            param_bank,
             shared_size: link.shared_size(),
             max_threads: words(kernel, code::MAX_THREADS).map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
             required_block: words(kernel, code::REQNTID),
@@ -169,6 +182,34 @@ impl Program {
             globals: link.globals(),
             driver,
         })
+    }
+
+    /// True when another program is the same in all that a launch can see: code, functions that it calls, constants, variables, sizes.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let sizes = |p: &Self| {
+            (
+                p.param_bank,
+                p.shared_size,
+                p.local_size,
+                p.max_threads,
+                p.required_block,
+            )
+        };
+        let reached = |p: &Self| {
+            p.missing
+                .iter()
+                .map(|m| (m.section.clone(), m.offset))
+                .collect::<Vec<_>>()
+        };
+        self.isa.target() == other.isa.target()
+            && self.insts == other.insts
+            && self.sections == other.sections
+            && self.ops.len() == other.ops.len()
+            && reached(self) == reached(other)
+            && self.params == other.params
+            && sizes(self) == sizes(other)
+            && self.banks == other.banks
+            && self.globals == other.globals
     }
 
     /// The section that holds an op.

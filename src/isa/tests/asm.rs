@@ -175,6 +175,34 @@ B------:R-:W-:Y:S05 EXIT ;
 }
 
 #[test]
+fn no_line_of_a_listing_is_lost() {
+    let mut asm = Assembler::new(sm87());
+    let mut listing = |lines: &str| asm.listing(lines, None).map_err(|e| e[0].to_string());
+    let exit = "[B------:R-:W-:Y:S05] EXIT ;\n";
+    for lost in [
+        "[B------:R-:W-:Y:S05] # FADD R0, R1, R2 ;\n",
+        "[B------:R-:W-:Y:S05] .FADD R0, R1, R2 ;\n",
+        "[B------:R-:W-:Y:S05]\n",
+        "[B------:R-:W-:Y:S05] // EXIT ;\n",
+        ".FADD R0, R1, R2 ;\n",
+        "\t.word 0x1234\n",
+        "\t.opaque\n",
+        "\t.section .nv.info,\"\"\n[B------:R-:W-:Y:S05] EXIT ;\n",
+    ] {
+        let text = format!("\t.section .text.k,\"ax\"\n{exit}{lost}{exit}");
+        assert!(
+            listing(&text).is_err_and(|e| e.starts_with('3') || e.starts_with('4')),
+            "{text}"
+        );
+    }
+    // What nvdisasm prints of sections that hold no code is no part of it.
+    let text = format!(
+        "\t.section .text.k,\"ax\"\n\t.align 128\n{exit}\t.section .nv.shared.k,\"aw\"\n.nv.shared.k:\n\t.zero 16\n"
+    );
+    assert_eq!(listing(&text).map(|s| (s.len(), s[0].words.len())), Ok((1, 1)));
+}
+
+#[test]
 fn a_descriptor_is_known_where_the_code_before_leaves_it_in_one_place() {
     let mut asm = Assembler::new(sm87());
     let mut listing = |lines: &str| asm.listing(lines, "B------:R-:W-:-:S01".parse().ok());

@@ -25,10 +25,8 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
         registry.add(&**pass)?;
     }
     let config = Config::parse(&config_text, &config_name, &registry)?;
-    let bytes = output::read(&a.file)?;
-    if let Some(path) = &a.output {
-        output::refuse_overwrite(path, &[&a.file, &a.config])?;
-    }
+    let bytes = output::read_container(&a.file)?;
+    output::keep_apart(a.output.as_deref(), [&*a.file, &*a.config])?;
     let options = engine::Options {
         arch: a.arch,
         report_only: a.report_only,
@@ -141,8 +139,8 @@ fn keep_texts(dir: &Path, texts: &[KernelText]) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("{}: cannot make the folder", dir.display()))?;
     for t in texts {
         let stem = match t.image.is_empty() {
-            true => file_stem(&t.name),
-            false => file_stem(&format!("{}.{}", t.image.replace(' ', "-"), t.name)),
+            true => output::file_stem(&t.name),
+            false => output::file_stem(&format!("{}.{}", t.image.replace(' ', "-"), t.name)),
         };
         output::write_atomically(&dir.join(format!("{stem}.before.mlir")), t.before.as_bytes(), None)?;
         if let Some(after) = &t.after {
@@ -150,27 +148,4 @@ fn keep_texts(dir: &Path, texts: &[KernelText]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A kernel's name as a file name: mangled C++ names can be longer than file systems allow, so long ones are cut and told
-/// apart by a hash (FNV-1a).
-fn file_stem(name: &str) -> String {
-    const LONGEST: usize = 200;
-    let safe: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || "._-$".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if safe.len() <= LONGEST {
-        return safe;
-    }
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
-    });
-    format!("{}-{hash:016x}", &safe[..LONGEST])
 }

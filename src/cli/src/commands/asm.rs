@@ -1,6 +1,6 @@
 //! `asm`: nvdisasm-style text to machine code.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -40,10 +40,9 @@ struct Refused {
 /// Runs the command.
 pub fn run(a: &args::Asm, out: &mut dyn Write) -> Result<Finding> {
     let name = a.text.display().to_string();
-    let text = read(&a.text)?;
-    if let (Some(output), Some(into)) = (&a.output, &a.into) {
-        output::refuse_overwrite(output, &[into, &a.text])?;
-    }
+    let text = output::read_text(&a.text)?;
+    let inputs = [Some(a.text.as_path()), a.into.as_deref()];
+    output::keep_apart(a.output.as_deref(), inputs.into_iter().flatten())?;
     let target = target(a, &text)?;
     let mut assembler = Assembler::new(Isa::for_target(target)?);
     let sections = match assembler.listing(&text, a.schedule) {
@@ -69,43 +68,37 @@ pub fn run(a: &args::Asm, out: &mut dyn Write) -> Result<Finding> {
     }
 }
 
-fn read(path: &Path) -> Result<String> {
-    if path != Path::new("-") {
-        return output::read_text(path);
-    }
-    let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .context("standard input: cannot read")?;
-    Ok(text)
-}
-
 fn bytes(words: &[Word]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
 /// From `--arch`, or `.target` in the text, or the file that the code goes into.
 fn target(a: &args::Asm, text: &str) -> Result<Target> {
-    let named = text
-        .lines()
-        .find_map(|l| l.trim().strip_prefix(".target"))
-        .map(|t| t.trim().parse::<Target>());
-    if let Some(target) = a.arch {
-        match named {
-            Some(Ok(named)) if named != target => {
-                bail!("{}: is for {named}, not for --arch {target}", a.text.display())
-            }
-            _ => return Ok(target),
+    let name = a.text.display();
+    let mut named: Option<Target> = None;
+    for (n, line) in text.lines().enumerate() {
+        let Some(directive) = line.trim().strip_prefix(".target") else {
+            continue;
+        };
+        let here = directive.trim().parse().with_context(|| format!("{name}:{}", n + 1))?;
+        if named.is_some_and(|before| before != here) {
+            bail!(
+                "{name}:{}: code for {here}, and there is code for another target before; a listing holds one (`disasm --arch {here}`)",
+                n + 1
+            );
         }
+        named = Some(here);
     }
-    if let Some(target) = named {
-        return target.with_context(|| a.text.display().to_string());
+    match (a.arch, named) {
+        (Some(arch), Some(named)) if named != arch => bail!("{name}: is for {named}, not for --arch {arch}"),
+        (Some(target), _) | (None, Some(target)) => return Ok(target),
+        (None, None) => {}
     }
     let Some(into) = &a.into else {
         bail!("{}: names no `.target`; give one with --arch", a.text.display());
     };
     let name = into.display().to_string();
-    let bytes = output::read(into)?;
+    let bytes = output::read_container(into)?;
     let opened = engine::Opened::new(&bytes).with_context(|| name.clone())?;
     let images = opened.images(None).with_context(|| name.clone())?;
     let mut targets: Vec<Target> = images.list.iter().map(|i| i.image.target()).collect();
@@ -147,7 +140,7 @@ fn put_into(
     out: &mut dyn Write,
 ) -> Result<Finding> {
     let name = into.display().to_string();
-    let file = output::read(into)?;
+    let file = output::read_container(into)?;
     let opened = engine::Opened::new(&file).with_context(|| name.clone())?;
     let images = opened.images(Some(target)).with_context(|| name.clone())?;
     let mut changed: Vec<Option<usize>> = vec![None; sections.len()];
@@ -159,9 +152,8 @@ fn put_into(
                 continue;
             };
             let new = bytes(&sections[n].words);
-            patch
-                .replace_code(code, &new)
-                .with_context(|| format!("{name}: {}", code.name))?;
+            engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
+                .map_err(|why| anyhow!("{}: {} into {name}: {why}", a.text.display(), code.name))?;
             let differ = new
                 .chunks(Word::BYTES)
                 .zip(code.bytes.chunks(Word::BYTES))

@@ -25,9 +25,7 @@ struct Lifted {
 /// Runs the command.
 pub fn run(representation: &dyn Representation, a: &args::Lift, out: &mut dyn Write) -> Result<Finding> {
     let file = File::read(&a.input)?;
-    if let Some(path) = &a.output {
-        output::refuse_overwrite(path, &[&a.input.file])?;
-    }
+    output::keep_apart(a.output.as_deref(), [&*a.input.file])?;
     let (mut kernels, mut report) = (Vec::new(), Vec::new());
     let opened = file.open()?;
     let images = file.images(&opened)?;

@@ -6,6 +6,7 @@ use std::io::Write;
 use anyhow::{Context, Result, anyhow, bail};
 use cubin::Patch;
 use engine::Representation;
+use isa::Isa;
 use serde::Serialize;
 
 use crate::Finding;
@@ -23,13 +24,13 @@ struct Lowered {
 
 /// Runs the command.
 pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn Write) -> Result<Finding> {
-    output::refuse_overwrite(&a.output, &[&a.into, &a.text])?;
+    output::keep_apart(Some(&a.output), [&*a.into, &*a.text])?;
     let text_name = a.text.display().to_string();
     let kernels = representation
         .parse(&output::read(&a.text)?)
         .map_err(|e| anyhow!("{text_name}:{e}"))?;
     let into = a.into.display().to_string();
-    let bytes = output::read(&a.into)?;
+    let bytes = output::read_container(&a.into)?;
     let opened = engine::Opened::new(&bytes).with_context(|| into.clone())?;
     let images = opened.images(None).with_context(|| into.clone())?;
     // The text of a file without code is one without kernels, and gives that file back.
@@ -56,9 +57,8 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
             let new = ir::lower(kernel)
                 .map_err(|e| anyhow!(e))
                 .with_context(|| format!("{text_name}: {}", code.name))?;
-            patch
-                .replace_code(code, &new)
-                .with_context(|| format!("{into}: {}", code.name))?;
+            engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
+                .map_err(|why| anyhow!("{text_name}: {} into {into}: {why}", code.name))?;
             touched = true;
             report.push(Lowered {
                 image: open.path.to_owned(),

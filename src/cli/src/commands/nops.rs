@@ -13,7 +13,10 @@ use crate::output;
 
 /// Runs the command.
 pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
-    output::refuse_overwrite(&a.output, &[&a.input.file, &a.list])?;
+    output::keep_apart(Some(&a.output), [&*a.input.file, &*a.list])?;
+    if !a.take_out {
+        output::keep_apart(Some(&a.list), [&*a.input.file])?;
+    }
     let file = File::read(&a.input)?;
     let opened = file.open()?;
     let images = file.images(&opened)?;

@@ -61,9 +61,7 @@ pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     if let Some(dir) = &a.svg {
         std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
         for report in &reports {
-            // Names of kernels can be longer than names of files.
-            let name: String = report.name.chars().take(120).collect();
-            let path = dir.join(format!("{name}.{}.svg", report.target));
+            let path = dir.join(format!("{}.{}.svg", output::file_stem(&report.name), report.target));
             output::write_atomically(&path, svg(report).as_bytes(), None)?;
         }
     }

@@ -12,9 +12,7 @@ use crate::output;
 
 /// Runs the command.
 pub fn run(a: &args::Regalloc, out: &mut dyn Write) -> Result<Finding> {
-    if let Some(output) = &a.output {
-        output::refuse_overwrite(output, &[&a.input.file])?;
-    }
+    output::keep_apart(a.output.as_deref(), [&*a.input.file])?;
     let how = match (a.pinned, a.scramble, a.fresh) {
         (true, ..) => How::Pinned,
         (_, Some(seed), true) => How::ScrambledThenFresh(seed),

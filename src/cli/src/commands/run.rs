@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use cubin::{Code, Image};
 use emu::check::Checker;
 use emu::{Launch, Memory, Program, Step, Watch};
@@ -61,15 +62,10 @@ pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
             kernels.len()
         );
     };
-    let program = Program::new(image, name)?;
-    let args: Vec<Arg> = a
-        .args
-        .iter()
-        .enumerate()
-        .map(|(n, text)| kernel_args::parse(n, text))
-        .collect::<Result<_>>()?;
+    let program = Program::new(image, name).with_context(|| file.name())?;
+    let args = arguments(a)?;
     let mut memory = Memory::new();
-    let params = parameters(&program, &args, &mut memory)?;
+    let params = parameters(&program, &args, &mut memory).with_context(|| file.name())?;
     let launch = Launch {
         grid: a.grid.0,
         block: a.block.0,
@@ -82,16 +78,18 @@ pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
         .iter()
         .filter_map(|a| if let Arg::Buffer(b) = a { Some(b) } else { None })
         .collect();
+    let dumps = dumps(a, &buffers)?;
     let unwritten = |name: &str| buffers.iter().any(|b| b.name == name && !b.given);
     let mut checker = a.check.then(|| Checker::new(&memory, unwritten));
     let started = Instant::now();
     let outcome = match (&mut checker, a.trace) {
         (Some(_), true) => bail!("--check and --trace do not go together"),
-        (Some(checker), false) => emu::launch(&program, &launch, &mut memory, Some(checker))?,
-        (None, true) => emu::launch(&program, &launch, &mut memory, Some(&mut Trace { out }))?,
-        (None, false) => emu::launch(&program, &launch, &mut memory, None)?,
+        (Some(checker), false) => emu::launch(&program, &launch, &mut memory, Some(checker)),
+        (None, true) => emu::launch(&program, &launch, &mut memory, Some(&mut Trace { out })),
+        (None, false) => emu::launch(&program, &launch, &mut memory, None),
     };
-    dump(a, &buffers, &memory)?;
+    let outcome = outcome.with_context(|| file.name())?;
+    dump(&dumps, &memory)?;
     let findings: Vec<String> = checker
         .iter()
         .flat_map(Checker::findings)
@@ -118,6 +116,50 @@ pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
         false => write_report(out, &report)?,
     }
     Ok(finding)
+}
+
+/// The arguments; a buffer's name tells it from the others.
+fn arguments(a: &args::Run) -> Result<Vec<Arg>> {
+    let texts = a.args.iter().enumerate();
+    let args: Vec<Arg> = texts
+        .map(|(n, text)| kernel_args::parse(n, text))
+        .collect::<Result<_>>()?;
+    let mut names = std::collections::HashSet::new();
+    for (arg, text) in args.iter().zip(&a.args) {
+        if let Arg::Buffer(b) = arg
+            && !names.insert(b.name.as_str())
+        {
+            bail!(
+                "--arg {text}: there is a buffer `{}` already; give this one another name",
+                b.name
+            );
+        }
+    }
+    Ok(args)
+}
+
+/// Where to write which buffers; none of it a file that is read.
+fn dumps<'a>(a: &'a args::Run, buffers: &[&'a Buffer]) -> Result<Vec<(&'a Buffer, &'a Path)>> {
+    let mut list: Vec<(&Buffer, &Path)> = Vec::new();
+    for text in &a.dump {
+        let Some((name, path)) = text.split_once('=') else {
+            bail!("--dump {text}: write NAME=FILE");
+        };
+        let Some(buffer) = buffers.iter().copied().find(|b| b.name == name) else {
+            let names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
+            bail!("--dump {text}: no buffer `{name}`; there are {}", names.join(", "));
+        };
+        let path = Path::new(path);
+        let read = a
+            .args
+            .iter()
+            .filter_map(|a| a.split_once("=@"))
+            .map(|(_, file)| Path::new(file));
+        let written = list.iter().map(|(_, path)| *path);
+        output::keep_apart(Some(path), [&*a.input.file].into_iter().chain(read).chain(written))?;
+        list.push((buffer, path));
+    }
+    Ok(list)
 }
 
 /// The parameters' bytes: each argument where the kernel has its parameter, buffers by their addresses.
@@ -157,20 +199,13 @@ fn after<'m>(b: &Buffer, memory: &'m Memory) -> &'m [u8] {
     found.map_or(&[], |m| &m.data)
 }
 
-fn dump(a: &args::Run, buffers: &[&Buffer], memory: &Memory) -> Result<()> {
-    for text in &a.dump {
-        let Some((name, path)) = text.split_once('=') else {
-            bail!("--dump {text}: write NAME=FILE");
-        };
-        let Some(buffer) = buffers.iter().find(|b| b.name == name) else {
-            let names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
-            bail!("--dump {text}: no buffer `{name}`; there are {}", names.join(", "));
-        };
+fn dump(dumps: &[(&Buffer, &Path)], memory: &Memory) -> Result<()> {
+    for (buffer, path) in dumps {
         let data = after(buffer, memory);
         let (_, size, kind) = buffer.kind;
-        match path.ends_with(".npy") {
-            true => output::write_atomically(path.as_ref(), &npy::file(kind, size, data), None)?,
-            false => output::write_atomically(path.as_ref(), data, None)?,
+        match path.extension().is_some_and(|e| e == "npy") {
+            true => output::write_atomically(path, &npy::file(kind, size, data), None)?,
+            false => output::write_atomically(path, data, None)?,
         }
     }
     Ok(())

@@ -1,12 +1,13 @@
 //! `verify`: whether the kernels of two files do the same, on the emulator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Write;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use cubin::{Code, Image};
 use emu::Program;
 use emu::verify::{self, Difference, Store};
+use isa::Target;
 use serde::Serialize;
 
 use crate::Finding;
@@ -72,24 +73,48 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
         ..verify::Options::default()
     };
     let (mut reports, mut identical) = (Vec::new(), 0);
+    let mut others = Counterparts::new(&images_after);
     before.each_image(&images, |_, image, codes| {
-        for code in codes.iter().filter(|c| c.is_entry) {
-            let Some((other, other_code)) = counterpart(image, code.name, &images_after) else {
+        for code in image.codes().iter().filter(|c| c.is_entry) {
+            // Kernels that nobody asked for have counterparts too.
+            let other = others.next(image.target(), code.name);
+            if !codes.iter().any(|c| c.section == code.section) {
+                continue;
+            }
+            let Some((other, other_code)) = other else {
                 bail!("{}: no kernel `{}` for {}", after.name(), code.name, image.target());
             };
-            if other_code.bytes == code.bytes {
+            let same_code = other_code.bytes == code.bytes;
+            if same_code && image.bytes() == other.bytes() {
                 identical += 1;
                 continue;
             }
-            let program = Program::new(image, code.name).with_context(|| before.name())?;
-            let program_after = Program::new(other, code.name).with_context(|| after.name())?;
+            let programs = (Program::new(image, code.name), Program::new(other, code.name));
+            let (program, program_after) = match programs {
+                (Ok(program), Ok(program_after)) => (program, program_after),
+                (Err(e), _) | (_, Err(e)) => {
+                    reports.push(refused(code.name, image, e.to_string()));
+                    continue;
+                }
+            };
+            if same_code && program.is_same(&program_after) {
+                identical += 1;
+                continue;
+            }
             reports.push(match verify::verify(&program, &program_after, &options) {
                 Ok(found) => report(&program, &program_after, image, found),
-                Err(e) => refused(&program, image, e.to_string()),
+                Err(e) => refused(code.name, image, e.to_string()),
             });
         }
         Ok(())
     })?;
+    if let Some((target, name)) = others.left(|name| before.wants(name)) {
+        bail!(
+            "{}: no kernel `{name}` for {target}, which {} has",
+            before.name(),
+            after.name()
+        );
+    }
     let same = reports.iter().all(|r| r.outcome == Outcome::Same);
     match a.json {
         true => output::json(out, &reports)?,
@@ -98,22 +123,45 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
                 write_report(out, r)?;
             }
             if identical > 0 {
-                writeln!(out, "verify: {identical} kernels have the same code and were not run")?;
+                writeln!(
+                    out,
+                    "verify: {identical} kernels are the same in both files and were not run"
+                )?;
             }
         }
     }
     Ok(if same { Finding::Good } else { Finding::Difference })
 }
 
-/// The kernel of that name and target in the other file.
-fn counterpart<'i>(
-    image: &Image<'_>,
-    name: &str,
-    others: &'i engine::Images<'_>,
-) -> Option<(&'i Image<'i>, &'i Code<'i>)> {
-    let fits = others.list.iter().filter(|i| i.image.target() == image.target());
-    fits.filter_map(|i| Some((&i.image, i.image.code(name).filter(|c| c.is_entry)?)))
-        .next()
+/// The kernels of the other file. A file may hold a kernel of one name several times: they are paired in file order.
+struct Counterparts<'i> {
+    waiting: HashMap<(Target, String), VecDeque<(&'i Image<'i>, &'i Code<'i>)>>,
+}
+
+impl<'i> Counterparts<'i> {
+    fn new(images: &'i engine::Images<'_>) -> Self {
+        let mut waiting: HashMap<_, VecDeque<_>> = HashMap::new();
+        for image in images.list.iter().map(|i| &i.image) {
+            for code in image.codes().iter().filter(|c| c.is_entry) {
+                let key = (image.target(), code.name.to_owned());
+                waiting.entry(key).or_default().push_back((image, code));
+            }
+        }
+        Self { waiting }
+    }
+
+    fn next(&mut self, target: Target, name: &str) -> Option<(&'i Image<'i>, &'i Code<'i>)> {
+        self.waiting.get_mut(&(target, name.to_owned()))?.pop_front()
+    }
+
+    /// A kernel that has had no partner.
+    fn left(&self, wanted: impl Fn(&str) -> bool) -> Option<&(Target, String)> {
+        let left = self
+            .waiting
+            .iter()
+            .filter(|((_, name), kernels)| !kernels.is_empty() && wanted(name));
+        left.map(|(key, _)| key).min()
+    }
 }
 
 fn report(before: &Program, after: &Program, image: &Image<'_>, found: verify::Report) -> Report {
@@ -136,9 +184,9 @@ fn report(before: &Program, after: &Program, image: &Image<'_>, found: verify::R
 }
 
 /// A kernel that the emulator cannot run.
-fn refused(program: &Program, image: &Image<'_>, why: String) -> Report {
+fn refused(kernel: &str, image: &Image<'_>, why: String) -> Report {
     Report {
-        kernel: program.name.clone(),
+        kernel: kernel.to_owned(),
         target: image.target().to_string(),
         outcome: Outcome::NotTried,
         launches: 0,

@@ -38,19 +38,21 @@ struct Placed<'t> {
 #[derive(Default)]
 struct Open<'t> {
     name: &'t str,
+    /// A section that holds something else: what is in it is passed over.
+    foreign: bool,
     labels: HashMap<&'t str, u64>,
     instructions: Vec<Placed<'t>>,
 }
 
 impl Assembler<'_> {
     /// Assembles a listing as `nvdisasm -c` or `sass2mlir disasm --asm` write it: `.section .text.NAME` or `.text.NAME:` begins a
-    /// section, `NAME:` is a label, other directives are passed over. An instruction without a scheduling column gets `default`; it is
+    /// section, `NAME:` is a label; directives that put no bytes into code are passed over, as is all that other sections hold. An instruction without a scheduling column gets `default`; it is
     /// an error if there is none. A descriptor that the text does not show is the one that the code before it leaves in a register pair, if
     /// that is one on all ways. Every line that is wrong is reported.
     pub fn listing(&mut self, text: &str, default: Option<Control>) -> Result<Vec<Section>, Vec<LineError>> {
         let (sections, mut errors) = read(text);
         let mut out = Vec::new();
-        for section in sections {
+        for section in sections.into_iter().filter(|s| !s.foreign) {
             let words = self.section(&section, default, &mut errors);
             if !words.is_empty() || !section.name.is_empty() {
                 out.push(Section {
@@ -157,15 +159,22 @@ fn read(text: &str) -> (Vec<Open<'_>>, Vec<LineError>) {
 
 fn take<'t>(line: &'t str, number: usize, sections: &mut Vec<Open<'t>>) -> Result<(), AsmError> {
     let parsed = Line::parse(line)?;
-    let named = parsed
-        .label
-        .and_then(|l| l.strip_prefix(".text."))
-        .or_else(|| parsed.directive.and_then(code_section));
-    if let Some(name) = named.filter(|name| sections.last().is_some_and(|s| s.name != *name)) {
-        sections.push(Open {
-            name,
-            ..Open::default()
-        });
+    let directive = parsed.directive.and_then(section_named);
+    let named = parsed.label.filter(|l| l.starts_with(".text.")).or(directive);
+    if let Some(name) = named {
+        let code = if name == ".text" {
+            Some("")
+        } else {
+            name.strip_prefix(".text.")
+        };
+        let (name, foreign) = (code.unwrap_or(name), code.is_none());
+        if sections.last().is_none_or(|s| (s.name, s.foreign) != (name, foreign)) {
+            sections.push(Open {
+                name,
+                foreign,
+                ..Open::default()
+            });
+        }
     }
     let Some(section) = sections.last_mut() else {
         return Ok(());
@@ -177,7 +186,20 @@ fn take<'t>(line: &'t str, number: usize, sections: &mut Vec<Open<'t>>) -> Resul
         }
     }
     if parsed.text.is_empty() {
-        return Ok(());
+        return match parsed.directive {
+            _ if parsed.control.is_some() => Err(AsmError::Syntax("a scheduling column without an instruction".into())),
+            Some(d) if !section.foreign && !WITHOUT_BYTES.contains(&first_word(d)) => Err(AsmError::Syntax(format!(
+                "`{}` is no directive that is known here; words of code are instructions, or `.opaque 0x...`",
+                first_word(d)
+            ))),
+            _ => Ok(()),
+        };
+    }
+    if section.foreign {
+        return Err(AsmError::Syntax(format!(
+            "an instruction in `{}`, which holds no code",
+            section.name
+        )));
     }
     if let Some(address) = parsed.address.filter(|&a| a != pc) {
         return Err(AsmError::Syntax(format!(
@@ -192,9 +214,37 @@ fn take<'t>(line: &'t str, number: usize, sections: &mut Vec<Open<'t>>) -> Resul
     Ok(())
 }
 
-/// `.section .text.NAME,"ax",@progbits` -> NAME.
-fn code_section(directive: &str) -> Option<&str> {
-    let rest = directive.strip_prefix(".section")?.trim_start();
-    let name = rest.split([',', ' ', '\t']).next()?.trim_matches('"');
-    name.strip_prefix(".text.")
+/// Directives of code sections, none of which puts bytes into them.
+const WITHOUT_BYTES: &[&str] = &[
+    ".align",
+    ".elftype",
+    ".file",
+    ".global",
+    ".headerflags",
+    ".loc",
+    ".local",
+    ".other",
+    ".section",
+    ".sectionentsize",
+    ".sectionflags",
+    ".sectioninfo",
+    ".size",
+    ".target",
+    ".text",
+    ".type",
+    ".weak",
+];
+
+fn first_word(directive: &str) -> &str {
+    directive.split_whitespace().next().unwrap_or_default()
+}
+
+/// `.section .text.NAME,"ax",@progbits` -> `.text.NAME`.
+fn section_named(directive: &str) -> Option<&str> {
+    let rest = directive.strip_prefix(".section")?;
+    if !rest.starts_with([' ', '\t']) {
+        return None; // `.sectioninfo`
+    }
+    let name = rest.trim_start().split([',', ' ', '\t']).next()?;
+    Some(name.trim_matches('"'))
 }

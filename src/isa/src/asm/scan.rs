@@ -71,7 +71,11 @@ fn register(word: &[u8]) -> Option<(&'static str, Value)> {
         P | UP => rest == b"T",
         B => false,
     };
+    // The highest number of a file is the constant register, which has a name of its own.
     let number = if is_zero { None } else { Some(decimal(rest)?) };
+    if matches!((file, number), (R, Some(255)) | (P | UP, Some(7))) {
+        return None;
+    }
     Some((hole, Value::Register(file, number)))
 }
 
