@@ -96,6 +96,21 @@ Example:
 Each kernel of the text replaces the code of the kernel with that name; everything else stays byte-identical.")]
     Lower(Lower),
 
+    /// Check that stall counts and scoreboards keep every result from being read too early
+    #[command(after_help = "\
+Examples:
+  sass2mlir check K.cubin
+  sass2mlir check libfoo.so --kernel '*softmax*' --json
+  sass2mlir check K.cubin --explain                   also what each kind of finding means, and how it is cured
+
+The hardware does not interlock results of fixed latency, and knows of others only by scoreboards: wrong scheduling bits
+compute wrong numbers with no fault. Every way through a kernel is followed, loops included, and every pair of instructions
+that depend on each other is compared with the latency model of the target; a finding says where its number is from.
+
+Exit code 0: every kernel is clean. 1: a kernel has hazards, or has something that no table knows, so that there is no
+verdict (`unknown`). 2: wrong usage or bad input.")]
+    Check(Check),
+
     /// Allocate registers anew and prove that the kernels are the same
     #[command(after_help = "\
 Examples:
@@ -209,6 +224,22 @@ pub struct Roundtrip {
     /// The file and its kernels
     #[command(flatten)]
     pub input: Input,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Say what each kind of finding means, and how it is cured
+    #[arg(long, conflicts_with = "json")]
+    pub explain: bool,
 
     /// Report as JSON
     #[arg(long)]

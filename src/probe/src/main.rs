@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sass2mlir_probe::{access, check, fillers, flow, seeds, tables};
+use sass2mlir_probe::{access, check, fillers, flow, hazards, mine, seeds, tables};
 
 /// Makes and checks the opcode tables by asking nvdisasm.
 #[derive(Parser)]
@@ -25,12 +25,16 @@ enum Command {
     Access(access::Args),
     /// Read off cubins what compilers write into bits that mean nothing
     Fillers(fillers::Args),
+    /// Read off cubins the least cycles between instructions that depend on each other
+    Mine(mine::Args),
     /// Gate: on fresh words the registers read and written are those that nvdisasm -plr shows
     CheckAccess(access::check::Args),
     /// Gate: the registers of every instruction of real cubins are those that nvdisasm -plr shows
     CheckAccessKernels(access::kernels::Args),
     /// Gate: the control flow of real cubins is that of nvdisasm -bbcfg
     CheckFlow(flow::Args),
+    /// Gate: vendor kernels are free of hazards, and planted ones are found
+    CheckHazards(hazards::Args),
     /// Gate: reads, writes and live registers of real cubins are those of nvdisasm -plr
     CheckLive(flow::live::Args),
 }
@@ -42,6 +46,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Access(args) => access::run(&args),
         Command::Fillers(args) => fillers::run(&args),
+        Command::Mine(args) => mine::run(&args),
+        Command::CheckHazards(args) => hazards::run(&args),
         Command::CheckAccess(args) => access::check::run(&args),
         Command::CheckAccessKernels(args) => access::kernels::run(&args),
         Command::CheckFlow(args) => flow::run(&args),

@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod asm;
+pub mod check;
 pub mod disasm;
 pub mod info;
 pub mod lift;

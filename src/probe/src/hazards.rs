@@ -1,0 +1,197 @@
+//! The gate: vendor kernels that no number was mined from are free of hazards, and planted faults are found.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result};
+use cubin::Image;
+use ir::Source;
+use isa::{Isa, Target};
+use rayon::prelude::*;
+use sched::code::Code;
+use sched::plant::{self, Fault};
+use sched::{Hazard, Model};
+
+use crate::mine::{cubins, is_mined};
+
+/// `probe check-hazards`
+#[derive(clap::Args)]
+pub struct Args {
+    /// Faults to plant for each kind and target, each in a kernel of its own as far as there are enough
+    #[arg(long, default_value_t = 200)]
+    plants: usize,
+
+    /// Differences to show
+    #[arg(long, default_value_t = 20)]
+    show: usize,
+
+    /// Cubins that NVIDIA's compiler made, or folders of them
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Default)]
+struct Tally {
+    kernels: usize,
+    instructions: usize,
+    /// Kernels with errors, with something that nobody knows, and whose target has no model.
+    wrong: usize,
+    unknown: usize,
+    skipped: usize,
+    lines: Vec<String>,
+    /// Planted, and found.
+    plants: BTreeMap<(Target, Fault), (usize, usize)>,
+    missed: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.kernels += other.kernels;
+        self.instructions += other.instructions;
+        self.wrong += other.wrong;
+        self.unknown += other.unknown;
+        self.skipped += other.skipped;
+        self.lines.extend(other.lines);
+        self.missed.extend(other.missed);
+        for (key, (planted, found)) in other.plants {
+            let sum = self.plants.entry(key).or_default();
+            *sum = (sum.0 + planted, sum.1 + found);
+        }
+    }
+}
+
+/// What is shared between the files.
+struct Gate {
+    /// Code that was checked already.
+    seen: Mutex<HashSet<Vec<u8>>>,
+    /// Faults still to be planted.
+    open: Mutex<BTreeMap<(Target, Fault), usize>>,
+    plants: usize,
+}
+
+/// Runs the gate.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let gate = Gate {
+        seen: Mutex::default(),
+        open: Mutex::default(),
+        plants: args.plants,
+    };
+    let files = cubins(&args.files)?;
+    let parts: Result<Vec<Tally>> = files.par_iter().map(|f| gate.file(f)).collect();
+    let mut all = Tally::default();
+    parts?.into_iter().for_each(|p| all.add(p));
+    for line in all.lines.iter().chain(&all.missed).take(args.show) {
+        println!("  {line}");
+    }
+    println!(
+        "check-hazards: {} kernels outside of the mining set, {} instructions: {} with hazards, {} without a verdict; {} kernels \
+         passed over, their targets have no model",
+        all.kernels, all.instructions, all.wrong, all.unknown, all.skipped
+    );
+    let (mut planted, mut found) = (0, 0);
+    for ((target, fault), (n, caught)) in &all.plants {
+        println!("  {target} {}: {caught} of {n} found", fault.name());
+        (planted, found) = (planted + n, found + caught);
+    }
+    println!("check-hazards: {found} of {planted} planted faults found");
+    let good = all.wrong == 0 && found * 100 >= planted * 99;
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Gate {
+    fn file(&self, path: &Path) -> Result<Tally> {
+        let mut tally = Tally::default();
+        let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+        let Ok(image) = Image::parse(&bytes) else {
+            return Ok(tally);
+        };
+        let checked = image.codes().iter().filter(|c| !is_mined(c.name));
+        let (Ok(isa), Ok(model)) = (Isa::for_target(image.target()), Model::new(image.target())) else {
+            tally.skipped = checked.count();
+            return Ok(tally);
+        };
+        for code in checked {
+            let known = self.seen.lock().map_or(true, |mut s| !s.insert(code.bytes.to_vec()));
+            if !known {
+                let source = Source::from_code(image.target(), code);
+                self.kernel(isa, &model, &source, &mut tally)
+                    .with_context(|| format!("{}: {}", path.display(), code.name))?;
+            }
+        }
+        Ok(tally)
+    }
+
+    fn kernel(&self, isa: &'static Isa, model: &Model, source: &Source<'_>, tally: &mut Tally) -> Result<()> {
+        let kernel = ir::lift(isa, source)?;
+        let report = sched::check(isa, model, &kernel);
+        tally.kernels += 1;
+        tally.instructions += report.instructions;
+        tally.wrong += usize::from(report.errors().next().is_some());
+        tally.unknown += usize::from(report.findings.iter().any(|f| f.hazard == Hazard::Unknown));
+        let lines = report.findings.iter().take(3);
+        tally
+            .lines
+            .extend(lines.map(|f| format!("{} {}: {f}", source.target, source.name)));
+        if report.is_clean() {
+            self.plant(isa, model, source, &kernel, tally)?;
+        }
+        Ok(())
+    }
+
+    /// Plants one fault of each kind in the kernel, as long as there are not enough of them.
+    fn plant(
+        &self,
+        isa: &'static Isa,
+        model: &Model,
+        source: &Source<'_>,
+        kernel: &ir::Kernel,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let wanted = |fault| {
+            let key = (source.target, fault);
+            self.open.lock().is_ok_and(|mut open| {
+                let left = open.entry(key).or_insert(self.plants);
+                let some = *left > 0;
+                *left = left.saturating_sub(1);
+                some
+            })
+        };
+        let code = Code::new(isa, model.classes(), kernel);
+        let plants = plant::plants(&code, model);
+        for fault in Fault::ALL {
+            let mut random = fastrand::Rng::with_seed(source.code.len() as u64);
+            let of_kind: Vec<_> = plants.iter().filter(|p| p.fault == fault).collect();
+            let Some(plant) = random.choice(&of_kind).filter(|_| wanted(fault)) else {
+                continue;
+            };
+            let mut bytes = source.code.to_vec();
+            for (at, word) in &plant.words {
+                bytes[*at as usize * 16..][..16].copy_from_slice(&word.0.to_le_bytes());
+            }
+            let broken = ir::lift(
+                isa,
+                &Source {
+                    code: &bytes,
+                    ..source.clone()
+                },
+            )?;
+            let found = sched::check(isa, model, &broken)
+                .errors()
+                .any(|f| f.at == u64::from(plant.at) * 16);
+            let sum = tally.plants.entry((source.target, fault)).or_default();
+            *sum = (sum.0 + 1, sum.1 + usize::from(found));
+            if !found {
+                let (at, earlier) = (plant.at * 16, plant.earlier * 16);
+                tally.missed.push(format!(
+                    "missed: {} {}: {} between {earlier:#x} and {at:#x}",
+                    source.target,
+                    source.name,
+                    fault.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+}

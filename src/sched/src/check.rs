@@ -1,0 +1,284 @@
+//! The checker: every way through a kernel, every dependence, against the latency model.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use ir::Kernel;
+use isa::{Control, Isa, Word};
+
+use crate::code::{Code, Reg, file_of};
+use crate::model::{Model, Need, Source};
+use crate::reuse;
+use crate::state::Flight;
+use crate::walk::{self, Dependence, Kind, Listener};
+
+/// Cycles between an instruction that will signal a scoreboard and one that waits for it; with fewer the wait can come before the count
+/// went up (mined: no vendor kernel has less, tens of thousands have exactly that).
+pub const SIGNAL: u16 = 2;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hazard {
+    /// Too few cycles for a result of fixed latency.
+    Stall,
+    /// A result or an operand that only a scoreboard could tell of, and none will.
+    NoScoreboard,
+    /// A scoreboard will tell, and is not waited for.
+    NotAwaited,
+    /// A scoreboard is waited for before it can have been set.
+    EarlyWait,
+    /// An operand is kept for the next instruction though its register is overwritten.
+    Reuse,
+    /// Scheduling bits that the form does not allow.
+    Control,
+    /// Nobody knows what the word is or how long it takes: no verdict.
+    Unknown,
+}
+
+impl Hazard {
+    /// All of them.
+    pub const ALL: [Hazard; 7] = [
+        Hazard::Stall,
+        Hazard::NoScoreboard,
+        Hazard::NotAwaited,
+        Hazard::EarlyWait,
+        Hazard::Reuse,
+        Hazard::Control,
+        Hazard::Unknown,
+    ];
+
+    /// As reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hazard::Stall => "stall",
+            Hazard::NoScoreboard => "no-scoreboard",
+            Hazard::NotAwaited => "not-awaited",
+            Hazard::EarlyWait => "early-wait",
+            Hazard::Reuse => "reuse",
+            Hazard::Control => "control",
+            Hazard::Unknown => "unknown",
+        }
+    }
+
+    /// What it means and how it is cured.
+    pub fn explain(self) -> &'static str {
+        match self {
+            Hazard::Stall => {
+                "The later instruction issues before the result of the earlier one is there, and reads or loses a stale value. Raise the \
+                 stall counts between them until their sum is what is required."
+            }
+            Hazard::NoScoreboard => {
+                "How long the earlier instruction takes is not fixed, and it sets no scoreboard that is waited for. Give it a write \
+                 barrier (for its result) or a read barrier (for its operands), and wait for that in the later one."
+            }
+            Hazard::NotAwaited => {
+                "The earlier instruction signals a scoreboard when it is done, and on some way the later one is reached without a wait \
+                 for it. Set the scoreboard's bit in the wait mask of the later instruction, or of one before it."
+            }
+            Hazard::EarlyWait => {
+                "A scoreboard counts up a cycle after the instruction that will signal it issues; a wait that comes sooner sees 0 and goes \
+                 on. Put 2 cycles between them."
+            }
+            Hazard::Reuse => {
+                "The .reuse flag keeps an operand for the same slot of the next instructions; its register is overwritten before they \
+                 read it. Clear the flag."
+            }
+            Hazard::Control => "The stall, the yield bit, or a barrier is one that this form cannot have.",
+            Hazard::Unknown => {
+                "No table knows this word, or what it does, or how long it takes. The kernel may be free of hazards; it cannot be told."
+            }
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Finding {
+    /// What.
+    pub hazard: Hazard,
+    /// How the two instructions depend on each other, where there are two.
+    pub kind: Option<Kind>,
+    /// Byte offset of the earlier instruction.
+    pub earlier: Option<u64>,
+    /// Byte offset of the instruction where it goes wrong.
+    pub at: u64,
+    /// The first register that is at stake.
+    pub register: Option<Reg>,
+    /// Cycles that are needed.
+    pub required: Option<u16>,
+    /// Cycles that there are on the shortest way.
+    pub found: Option<u16>,
+    /// Where the requirement comes from.
+    pub source: Option<Source>,
+    /// Scoreboards that would tell, as bits.
+    pub scoreboards: u8,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x}: {}", self.at, self.hazard.name())?;
+        if let (Some(kind), Some(earlier)) = (self.kind, self.earlier) {
+            write!(
+                f,
+                ": {} on {}, behind {earlier:#06x}",
+                kind.name(),
+                self.register_name()
+            )?;
+        }
+        if self.scoreboards != 0 {
+            let names = (0..6)
+                .filter(|n| self.scoreboards >> n & 1 == 1)
+                .map(|n: u8| format!("SB{n}"));
+            write!(f, ", {}", names.collect::<Vec<_>>().join(" or "))?;
+        }
+        if let (Some(required), Some(found)) = (self.required, self.found) {
+            write!(f, ": {required} cycles required, {found} found")?;
+        }
+        match self.source {
+            Some(source) => write!(f, " ({source})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Finding {
+    /// The register's name, or nothing.
+    pub fn register_name(&self) -> String {
+        self.register.map_or_else(String::new, |r| {
+            let (file, n) = file_of(r);
+            format!("{}{n}", file.name())
+        })
+    }
+
+    fn at(hazard: Hazard, at: u32) -> Finding {
+        Finding {
+            hazard,
+            kind: None,
+            earlier: None,
+            at: u64::from(at) * 16,
+            register: None,
+            required: None,
+            found: None,
+            source: None,
+            scoreboards: 0,
+        }
+    }
+}
+
+/// What is wrong with a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Instructions looked at, padding behind the code excluded.
+    pub instructions: usize,
+    /// Findings in the order of the code; what nobody knows among them.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Findings that are errors.
+    pub fn errors(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|f| f.hazard != Hazard::Unknown)
+    }
+
+    /// No hazard, and nothing that nobody knows.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// Checks a kernel.
+pub fn check(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Report {
+    let code = Code::new(isa, model.classes(), kernel);
+    let mut found = Found {
+        model,
+        findings: Vec::new(),
+        seen: HashSet::new(),
+    };
+    for (at, step) in code.steps.iter().enumerate() {
+        if step.class.is_none() {
+            let hazard = if is_illegal_control(isa, step.word) {
+                Hazard::Control
+            } else {
+                Hazard::Unknown
+            };
+            found.findings.push(Finding::at(hazard, at as u32));
+        }
+    }
+    let stale = reuse::stale(&code).into_iter().map(|(at, by, register)| Finding {
+        earlier: Some(u64::from(by) * 16),
+        register: Some(register),
+        ..Finding::at(Hazard::Reuse, at)
+    });
+    found.findings.extend(stale);
+    walk::solve(&code, model).replay(&code, model, &mut found);
+    found.findings.sort_by_key(|f| (f.at, f.earlier, f.hazard));
+    Report {
+        instructions: code.steps.len(),
+        findings: found.findings,
+    }
+}
+
+/// Whether a word that no table knows would be known with other scheduling bits.
+fn is_illegal_control(isa: &Isa, word: Word) -> bool {
+    let plain = Control {
+        stall: 1,
+        yield_: true,
+        write_barrier: None,
+        read_barrier: None,
+        wait: 0,
+        reuse: 0,
+    };
+    isa.decode(word).form.is_opaque() && !isa.decode(plain.apply(word)).form.is_opaque()
+}
+
+struct Found<'m> {
+    model: &'m Model,
+    findings: Vec<Finding>,
+    seen: HashSet<(u32, u32, Hazard, Option<Kind>)>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, hazard: Hazard, kind: Option<Kind>, at: u32, flight: &Flight, need: Option<(u16, Source)>) {
+        if self.seen.insert((at, flight.step, hazard, kind)) {
+            self.findings.push(Finding {
+                kind,
+                earlier: Some(u64::from(flight.step) * 16),
+                register: Some(flight.first),
+                required: need.map(|n| n.0),
+                found: need.map(|_| flight.elapsed),
+                source: need.map(|n| n.1),
+                scoreboards: flight.release,
+                ..Finding::at(hazard, at)
+            });
+        }
+    }
+}
+
+impl Listener for Found<'_> {
+    fn dependence(&mut self, code: &Code, d: &Dependence) {
+        let earlier = &code.steps[d.flight.step as usize];
+        let need = self
+            .model
+            .need(d.kind, d.port, d.flight.class, d.class, earlier.latency);
+        let promised = d.kind == Kind::Raw && earlier.control.write_barrier.is_some();
+        match need {
+            _ if promised => self.add(Hazard::NotAwaited, Some(d.kind), d.at, &d.flight, None),
+            Need::Cycles(cycles, _) if d.flight.elapsed >= cycles => {}
+            Need::Cycles(cycles, source) => {
+                self.add(Hazard::Stall, Some(d.kind), d.at, &d.flight, Some((cycles, source)));
+            }
+            Need::Scoreboard if d.flight.release != 0 => {
+                self.add(Hazard::NotAwaited, Some(d.kind), d.at, &d.flight, None);
+            }
+            Need::Scoreboard => self.add(Hazard::NoScoreboard, Some(d.kind), d.at, &d.flight, None),
+            Need::Unknown => self.add(Hazard::Unknown, Some(d.kind), d.at, &d.flight, None),
+        }
+    }
+
+    fn wait(&mut self, _code: &Code, at: u32, flight: &Flight) {
+        if flight.elapsed < SIGNAL {
+            let source = Source::Signal;
+            self.add(Hazard::EarlyWait, None, at, flight, Some((SIGNAL, source)));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! A kernel as the hazard rules see it: control words, registers touched, blocks.
+
+use std::ops::Range;
+
+use ir::{Flow, Kernel};
+use isa::{Control, Dir, Effects, FieldKind, FormId, Inst, Isa, Latency, OperandIx, RegFile, Word};
+
+use crate::class::{ClassId, Classes};
+
+/// A register of any file as one number.
+pub type Reg = u16;
+
+/// How many there are.
+pub const REGS: usize = 544;
+
+/// First number of each file, in the order of [`RegFile`].
+const BASE: [Reg; 5] = [0, 256, 512, 520, 528];
+
+/// The number of a register.
+pub fn reg(file: RegFile, n: u8) -> Reg {
+    BASE[file as usize] + Reg::from(n)
+}
+
+/// The file and number of a register.
+pub fn file_of(reg: Reg) -> (RegFile, u8) {
+    let files = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP, RegFile::B];
+    let n = BASE.partition_point(|b| *b <= reg) - 1;
+    (files[n], (reg - BASE[n]) as u8)
+}
+
+/// What a register is for in an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Port {
+    /// General register.
+    R,
+    /// Uniform register.
+    Ur,
+    /// Predicate as an operand.
+    P,
+    /// Uniform predicate as an operand.
+    Up,
+    /// Convergence barrier.
+    B,
+    /// Predicate that decides whether the instruction executes.
+    Guard,
+    /// Uniform predicate that decides.
+    UGuard,
+}
+
+impl Port {
+    /// All of them, by number.
+    pub const ALL: [Port; 7] = [Port::R, Port::Ur, Port::P, Port::Up, Port::B, Port::Guard, Port::UGuard];
+
+    /// As the model's tables write it.
+    pub fn name(self) -> &'static str {
+        ["R", "UR", "P", "UP", "B", "guard", "uguard"][self as usize]
+    }
+
+    fn of(file: RegFile, guard: bool) -> Port {
+        match (file, guard) {
+            (RegFile::R, _) => Port::R,
+            (RegFile::UR, _) => Port::Ur,
+            (RegFile::P, false) => Port::P,
+            (RegFile::UP, false) => Port::Up,
+            (RegFile::P, true) => Port::Guard,
+            (RegFile::UP, true) => Port::UGuard,
+            (RegFile::B, _) => Port::B,
+        }
+    }
+}
+
+/// Registers that one operand touches.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    /// The first.
+    pub first: Reg,
+    /// How many, at most 32.
+    pub width: u8,
+    /// What for.
+    pub port: Port,
+    /// What the latency model calls the instruction as far as these registers are concerned.
+    pub class: ClassId,
+}
+
+impl Touch {
+    /// These registers, each half with its own class where there are two; a single register is an upper half.
+    fn split(self, halves: Option<[ClassId; 2]>, out: &mut Vec<Touch>) {
+        match (halves, self.width) {
+            (Some([lo, hi]), 2) => {
+                let half = |first, class| Touch {
+                    first,
+                    width: 1,
+                    class,
+                    ..self
+                };
+                out.extend([half(self.first, lo), half(self.first + 1, hi)]);
+            }
+            (Some([_, hi]), 1) => out.push(Touch { class: hi, ..self }),
+            _ => out.push(self),
+        }
+    }
+
+    /// Which registers of a run are among these, as bits counted from the run's first.
+    pub fn of(&self, first: Reg, width: u8) -> u32 {
+        let (a, b) = (u32::from(first), u32::from(self.first));
+        let common = match b >= a {
+            true => ones(self.width).checked_shl(b - a),
+            false => ones(self.width).checked_shr(a - b),
+        };
+        common.unwrap_or(0) & ones(width)
+    }
+}
+
+pub(crate) fn ones(width: u8) -> u32 {
+    1u32.checked_shl(width.into()).unwrap_or(0).wrapping_sub(1)
+}
+
+/// The predicate that decides whether an instruction executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The predicate.
+    pub reg: Reg,
+    /// It must be false.
+    pub negated: bool,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// All of it.
+    pub word: Word,
+    /// What kind.
+    pub form: FormId,
+    /// Its scheduling bits.
+    pub control: Control,
+    /// What the latency model calls it; `None` if no table knows the word or what it does.
+    pub class: Option<ClassId>,
+    /// Whether its results are there after a time or when a scoreboard says so.
+    pub latency: Latency,
+    /// What it does to control flow.
+    pub flow: Flow,
+    /// What it does beyond registers.
+    pub effects: Effects,
+    /// `None` if it always executes.
+    pub guard: Option<Guard>,
+    /// Scoreboards that it waits for, one bit each, in its control word or by its own meaning (`DEPBAR`).
+    pub wait: u8,
+    /// A scoreboard, and the count that it waits for it to fall to.
+    pub counted: Option<(u8, u8)>,
+    /// The instruction that a call with a known target goes to.
+    pub callee: Option<u32>,
+    reads: Range<u32>,
+    writes: Range<u32>,
+}
+
+/// The code of one section.
+pub struct Code {
+    /// The tables.
+    pub isa: &'static Isa,
+    /// Instructions in order, without the padding behind the code.
+    pub steps: Vec<Step>,
+    touches: Vec<Touch>,
+    /// Instructions of each block.
+    pub blocks: Vec<Range<u32>>,
+    succ_start: Vec<u32>,
+    succs: Vec<u32>,
+}
+
+impl Code {
+    /// Reads a lifted kernel.
+    pub fn new(isa: &'static Isa, classes: &Classes, kernel: &Kernel) -> Code {
+        let mut code = Code {
+            isa,
+            steps: Vec::with_capacity(kernel.instruction_count()),
+            touches: Vec::new(),
+            blocks: Vec::with_capacity(kernel.block_count()),
+            succ_start: vec![0],
+            succs: Vec::new(),
+        };
+        for block in kernel.blocks() {
+            let first = code.steps.len() as u32;
+            for op in block.ops().filter(|op| op.kind().is_code()) {
+                code.push(classes, op);
+            }
+            code.blocks.push(first..code.steps.len() as u32);
+            code.succs.extend(block.successors().map(|(to, _)| to.index() as u32));
+            code.succ_start.push(code.succs.len() as u32);
+        }
+        code
+    }
+
+    fn push(&mut self, classes: &Classes, op: ir::Op<'_>) {
+        let isa = self.isa;
+        let inst = isa.decode(op.word());
+        let semantics = isa.semantics(inst);
+        let guard = isa
+            .guard(inst)
+            .filter(|(file, reg, negated)| *negated || !isa.is_zero(*file, *reg))
+            .map(|(file, n, negated)| Guard {
+                reg: reg(file, n),
+                negated,
+            });
+        let class = classes.of(isa, inst);
+        let mask = implicit_mask(isa, inst);
+        let mut writes = Vec::new();
+        let start = self.touches.len() as u32;
+        for access in isa
+            .accesses(inst)
+            .filter(|a| !a.is_zero && a.dir != Dir::None && a.width > 0)
+        {
+            if access.field.is_none() && mask.is_some_and(|m| m >> access.reg & 1 == 0) {
+                continue;
+            }
+            let port = Port::of(access.file, access.operand == OperandIx::Guard);
+            let whole = Touch {
+                first: reg(access.file, access.reg),
+                width: access.width.min(32),
+                port,
+                class: class.unwrap_or(ClassId(0)),
+            };
+            let halves = class.and_then(|c| classes.halves(c, port));
+            let of_result = |[lo, hi, ..]: [ClassId; 4]| [lo, hi];
+            let of_operand = |[.., lo, hi]: [ClassId; 4]| [lo, hi];
+            if access.dir.reads() {
+                whole.split(halves.map(of_operand).filter(|_| whole.width == 2), &mut self.touches);
+            }
+            if access.dir.writes() {
+                whole.split(halves.map(of_result), &mut writes);
+            }
+        }
+        let middle = self.touches.len() as u32;
+        let at = self.steps.len() as u64 * 16;
+        let flow = op.layout().map_or(Flow::None, |l| l.flow);
+        let (set, counted) = awaited(isa, inst);
+        let control = Control::of(op.word());
+        self.touches.extend(writes);
+        self.steps.push(Step {
+            word: op.word(),
+            form: inst.form,
+            control,
+            class,
+            latency: semantics.latency,
+            effects: semantics.effects,
+            flow,
+            guard,
+            wait: control.wait | set,
+            counted,
+            callee: match flow {
+                Flow::Call => isa.branch_target(inst, at).map(|t| (t / 16) as u32),
+                _ => None,
+            },
+            reads: start..middle,
+            writes: middle..self.touches.len() as u32,
+        });
+    }
+
+    /// The block of an instruction.
+    pub fn block_of(&self, step: u32) -> usize {
+        self.blocks.partition_point(|b| b.end <= step)
+    }
+
+    /// The registers that an instruction reads.
+    pub fn reads(&self, step: &Step) -> &[Touch] {
+        &self.touches[step.reads.start as usize..step.reads.end as usize]
+    }
+
+    /// The registers that an instruction writes.
+    pub fn writes(&self, step: &Step) -> &[Touch] {
+        &self.touches[step.writes.start as usize..step.writes.end as usize]
+    }
+
+    /// The blocks that a block leads to.
+    pub fn successors(&self, block: usize) -> &[u32] {
+        &self.succs[self.succ_start[block] as usize..self.succ_start[block + 1] as usize]
+    }
+}
+
+/// Which of the registers that no operand names are touched: `P2R` and the like have a mask as their last operand.
+fn implicit_mask(isa: &Isa, inst: Inst) -> Option<u64> {
+    if isa.semantics(inst).implicit.is_empty() {
+        return None;
+    }
+    let last = isa.operand(inst, isa.operand_count(inst).checked_sub(1)?)?;
+    let (_, field) = last.fields().next()?;
+    (field.kind == FieldKind::Int).then(|| field.get(inst.word) as u64)
+}
+
+/// The scoreboards that an instruction names as awaited: a set, and one with the count that it is to fall to.
+fn awaited(isa: &Isa, inst: Inst) -> (u8, Option<(u8, u8)>) {
+    let Some(form) = isa.form(inst.form).filter(|f| f.mnemonic() == "DEPBAR") else {
+        return (0, None);
+    };
+    let mut set = 0;
+    for operand in (0..isa.operand_count(inst)).filter_map(|n| isa.operand(inst, n)) {
+        let names = operand.shape().strip_prefix('{').and_then(|s| s.strip_suffix('}'));
+        let names = names
+            .into_iter()
+            .flat_map(|s| s.split(','))
+            .filter_map(|n| n.parse::<u8>().ok());
+        names.for_each(|n| set |= 1u8.checked_shl(n.into()).unwrap_or(0));
+    }
+    let number = |name: &str| form.field(name).map(|f| form.fields()[f].get(inst.word) as u8);
+    (set, number("0.SB0").zip(number("1.X0")))
+}

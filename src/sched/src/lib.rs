@@ -1,0 +1,23 @@
+//! Hazards of machine code: what the scheduling bits must guarantee, and whether they do.
+//!
+//! The hardware does not interlock results of fixed latency: a stall count that is too short reads a stale register, silently. What takes
+//! a variable time signals a scoreboard, and whoever needs it must wait for that. [`check`] follows every way through a kernel
+//! ([`walk`], over [`state`]) and compares each dependence with the latency [`model`]. The numbers are data, in `latency/`:
+//!
+//! - `classes.csv`: what the model calls an instruction: its pipe of `opcodes/semantics.tsv`, split where latencies within a pipe differ.
+//! - `nak.csv`: cycles between classes, from Mesa's NAK compiler (MIT), `sm75_instr_latencies.rs` and `sm80_instr_latencies.rs`.
+//! - `SM87.csv` and the like: the least gaps in vendor code, by `probe mine`.
+//! - `spread.csv`: how much sooner or later than `alu` other classes read what only `alu` was seen to read.
+//! - `queues.csv`: which classes read operands or give results in order.
+
+mod check;
+pub mod class;
+pub mod code;
+pub mod model;
+pub mod plant;
+mod reuse;
+pub mod state;
+pub mod walk;
+
+pub use check::{Finding, Hazard, Report, SIGNAL, check};
+pub use model::{Model, NoModel, Source};

@@ -1,0 +1,377 @@
+//! How many cycles an instruction must issue behind another that it depends on, where no scoreboard says so.
+
+use isa::{Effects, Latency, Target};
+
+use crate::class::{ClassId, Classes};
+use crate::code::{Code, Port, Step};
+use crate::state::{FAR, Flight};
+use crate::walk::{Kind, Rules};
+
+/// Where a number comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Mesa's NAK compiler.
+    Nak,
+    /// The least gap in vendor code, seen at that many places.
+    Mined {
+        /// Places with exactly this gap.
+        sites: u32,
+        /// Kernels that they are in.
+        kernels: u32,
+        /// Only seen with a wait for some scoreboard between the two. Compilers do not count on waits taking time: with and without
+        /// one the least gaps are the same.
+        waits: bool,
+    },
+    /// Both go through one queue, in order.
+    InOrder,
+    /// Mined for another reader, and NAK says how much sooner or later this one reads.
+    Spread,
+    /// What both take until the same reader may follow.
+    Derived,
+    /// A scoreboard counts up this long after the issue.
+    Signal,
+    /// No number for this pair: the largest for the earlier instruction's class.
+    Largest,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Nak => f.write_str("Mesa NAK"),
+            Source::Mined { sites, kernels, waits } => {
+                let how = if *waits { ", all with a wait between" } else { "" };
+                write!(f, "mined: {sites} sites in {kernels} kernels{how}")
+            }
+            Source::InOrder => f.write_str("one queue, in order"),
+            Source::Spread => f.write_str("mined for another reader"),
+            Source::Derived => f.write_str("from how long both take"),
+            Source::Signal => f.write_str("mined: the least in any vendor kernel"),
+            Source::Largest => f.write_str("largest for the class"),
+        }
+    }
+}
+
+/// What a dependence needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// That many cycles between the two issues.
+    Cycles(u16, Source),
+    /// A scoreboard that is waited for: the time is not fixed.
+    Scoreboard,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Why there is no latency model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no latency model for {0}: it cannot be told whether its code is free of hazards")]
+pub struct NoModel(pub Target);
+
+/// The latency model of a family of targets.
+pub struct Model {
+    classes: Classes,
+    /// By kind, port, earlier and later class.
+    needs: Vec<Option<(u16, Source)>>,
+    /// By kind, port and earlier class.
+    largest: Vec<Option<u16>>,
+    /// By class: after how many cycles its operands are read and its results written for every other, [`FAR`] + 1 if only a scoreboard
+    /// tells.
+    done: Vec<[u16; 2]>,
+    /// By class: reads and writes in order with each class.
+    order: Vec<(bool, bool)>,
+    udp: Option<ClassId>,
+    tensor: Option<ClassId>,
+    adu: Option<ClassId>,
+}
+
+/// The tables of a target: the name of its folder in `opcodes/`, and its mined rows.
+fn tables(target: Target) -> Option<(&'static str, &'static str)> {
+    match target.number() {
+        75 => Some(("SM75", include_str!("../latency/SM75.csv"))),
+        80 => Some(("SM80", include_str!("../latency/SM80.csv"))),
+        86..=88 => Some(("SM87", include_str!("../latency/SM87.csv"))),
+        89 => Some(("SM89", include_str!("../latency/SM89.csv"))),
+        _ => None,
+    }
+}
+
+const NAK: &str = include_str!("../latency/nak.csv");
+const SPREAD: &str = include_str!("../latency/spread.csv");
+const QUEUES: &str = include_str!("../latency/queues.csv");
+
+impl Model {
+    /// The model of a target.
+    pub fn new(target: Target) -> Result<Model, NoModel> {
+        let (name, mined) = tables(target).ok_or(NoModel(target))?;
+        let mut model = Model::bare();
+        model.read_nak(name);
+        for line in mined.lines().skip(1) {
+            model.read_mined(line);
+        }
+        model.spread();
+        model.sum_up();
+        Ok(model)
+    }
+
+    /// Mesa NAK's numbers only, to mine with.
+    pub fn of_nak(target: Target) -> Result<Model, NoModel> {
+        let (name, _) = tables(target).ok_or(NoModel(target))?;
+        let mut model = Model::bare();
+        model.read_nak(name);
+        model.sum_up();
+        Ok(model)
+    }
+
+    fn bare() -> Model {
+        let classes = Classes::new();
+        let n = classes.all().count();
+        let mut model = Model {
+            needs: vec![None; Kind::ALL.len() * Port::ALL.len() * n * n],
+            largest: vec![None; Kind::ALL.len() * Port::ALL.len() * n],
+            done: vec![[FAR + 1; 2]; n],
+            order: vec![(false, false); n * n],
+            udp: classes.named("udp"),
+            tensor: classes.named("tensor"),
+            adu: classes.named("adu"),
+            classes,
+        };
+        for line in QUEUES.lines().skip(1) {
+            let mut cells = line.split(',').skip(1);
+            let classes = model.list(cells.next().unwrap_or(""));
+            let reads = cells.next() == Some("in order");
+            let writes = cells.next() == Some("in order");
+            for a in &classes {
+                for b in &classes {
+                    let order = &mut model.order[usize::from(a.0) * n + usize::from(b.0)];
+                    *order = (order.0 || reads, order.1 || writes);
+                }
+            }
+        }
+        model
+    }
+
+    /// The classes.
+    pub fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
+    fn list(&self, names: &str) -> Vec<ClassId> {
+        match names {
+            "*" => self.classes.all().collect(),
+            _ => names.split('|').filter_map(|n| self.classes.named(n)).collect(),
+        }
+    }
+
+    fn read_nak(&mut self, tables: &str) {
+        for line in NAK.lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            let [of, kind, port, producers, consumers, cycles] = cells[..] else {
+                continue;
+            };
+            if !of.split(' ').any(|t| t == tables) {
+                continue;
+            }
+            for a in self.list(producers) {
+                for b in self.list(consumers) {
+                    self.set(kind, port, a, b, cycles, Source::Nak);
+                }
+            }
+        }
+    }
+
+    fn read_mined(&mut self, line: &str) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [kind, port, producer, consumer, cycles, sites, kernels, waits] = cells[..] else {
+            return;
+        };
+        let source = Source::Mined {
+            sites: sites.parse().unwrap_or(0),
+            kernels: kernels.parse().unwrap_or(0),
+            waits: waits == "yes",
+        };
+        for a in self.list(producer) {
+            for b in self.list(consumer) {
+                self.set(kind, port, a, b, cycles, source);
+            }
+        }
+    }
+
+    /// Readers take their operands at different depths of their pipes: where only `alu` was seen to read a result, the others follow.
+    fn spread(&mut self) {
+        let Some(alu) = self.classes.named("alu") else { return };
+        for line in SPREAD.lines().skip(1) {
+            let cells: Vec<&str> = line.splitn(4, ',').collect();
+            let [producers, consumers, offset, _] = cells[..] else {
+                continue;
+            };
+            let offset: i16 = offset.parse().unwrap_or(0);
+            let (producers, consumers) = (self.list(producers), self.list(consumers));
+            for (a, b) in producers.iter().flat_map(|a| consumers.iter().map(move |b| (*a, *b))) {
+                let seen = self.row(Kind::Raw, Port::R, a, alu);
+                if let (Some((cycles, Source::Mined { .. })), None) = (seen, self.row(Kind::Raw, Port::R, a, b)) {
+                    let cycles = cycles.saturating_add_signed(offset).to_string();
+                    self.set(Kind::Raw.name(), Port::R.name(), a, b, &cycles, Source::Spread);
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, kind: &str, port: &str, a: ClassId, b: ClassId, cycles: &str, source: Source) {
+        let kind = Kind::ALL.into_iter().find(|k| k.name() == kind);
+        let port = Port::ALL.into_iter().find(|p| p.name() == port);
+        if let (Some(kind), Some(port), Ok(cycles)) = (kind, port, cycles.parse()) {
+            let at = self.place(kind, port, a) * self.classes.all().count() + usize::from(b.0);
+            self.needs[at] = Some((cycles, source));
+        }
+    }
+
+    fn place(&self, kind: Kind, port: Port, a: ClassId) -> usize {
+        (kind as usize * Port::ALL.len() + port as usize) * self.classes.all().count() + usize::from(a.0)
+    }
+
+    fn sum_up(&mut self) {
+        let n = self.classes.all().count();
+        for (place, rows) in self.needs.chunks(n).enumerate() {
+            self.largest[place] = rows.iter().flatten().map(|r| r.0).max();
+        }
+        for class in self.classes.all() {
+            let most = |kinds: &[Kind]| {
+                let ports = Port::ALL.iter().flat_map(|p| kinds.iter().map(move |k| (*k, *p)));
+                ports.filter_map(|(k, p)| self.largest[self.place(k, p, class)]).max()
+            };
+            let done = [most(&[Kind::War]), most(&[Kind::Raw, Kind::Waw])];
+            self.done[usize::from(class.0)] = done.map(|d| d.unwrap_or(FAR + 1));
+        }
+    }
+
+    /// The number for a pair of classes, if there is one.
+    pub fn row(&self, kind: Kind, port: Port, earlier: ClassId, later: ClassId) -> Option<(u16, Source)> {
+        self.needs[self.place(kind, port, earlier) * self.classes.all().count() + usize::from(later.0)]
+    }
+
+    /// What is needed between two instructions of which the earlier has that latency kind.
+    pub fn need(&self, kind: Kind, port: Port, earlier: ClassId, later: ClassId, latency: Latency) -> Need {
+        if let Some((cycles, source)) = self.row(kind, port, earlier, later) {
+            return Need::Cycles(cycles, source);
+        }
+        let (reads, writes) = self.in_order(earlier, later);
+        if kind == Kind::War && reads || kind == Kind::Waw && writes {
+            return Need::Cycles(1, Source::InOrder);
+        }
+        if kind == Kind::Waw
+            && let Some(cycles) = self.write_order(port, earlier, later)
+        {
+            return Need::Cycles(cycles, Source::Derived);
+        }
+        let same_kind = self.largest[self.place(kind, port, earlier)];
+        // A result that is there to be read is there to be overwritten.
+        let largest = same_kind.or_else(|| match kind {
+            Kind::Waw => self.largest[self.place(Kind::Raw, port, earlier)],
+            _ => None,
+        });
+        match (largest, latency) {
+            (Some(cycles), _) => Need::Cycles(cycles, Source::Largest),
+            (None, Latency::Fixed) => Need::Unknown,
+            // Matrix products have fixed latencies on these targets; of this one none is known.
+            (None, Latency::Either) if self.tensor.is_some_and(|t| self.in_order(earlier, t).0) => Need::Unknown,
+            (None, _) => Need::Scoreboard,
+        }
+    }
+
+    /// How much later a write must issue that is to land after another, both of fixed latency: by how much longer the earlier takes until
+    /// the same reader may follow, and 1.
+    fn write_order(&self, port: Port, earlier: ClassId, later: ClassId) -> Option<u16> {
+        let until = |writer, reader| self.row(Kind::Raw, port, writer, reader).map(|r| r.0);
+        let both = |reader| Some(until(earlier, reader)?.saturating_sub(until(later, reader)?) + 1);
+        self.classes.all().filter_map(both).max()
+    }
+}
+
+impl Rules for Model {
+    fn reads_late(&self, step: &Step, port: Port) -> bool {
+        step.latency != Latency::Fixed
+            && match port {
+                Port::R => true,
+                // Vector instructions take them at issue (NAK: 1 cycle).
+                Port::Ur | Port::Up => step.class.is_some() && step.class == self.udp,
+                // NAK: 1 cycle.
+                Port::P | Port::B | Port::Guard | Port::UGuard => false,
+            }
+    }
+
+    fn in_order(&self, earlier: ClassId, later: ClassId) -> (bool, bool) {
+        self.order[usize::from(earlier.0) * self.classes.all().count() + usize::from(later.0)]
+    }
+
+    fn drains_reads(&self, step: &Step) -> bool {
+        step.class.is_some() && step.class == self.adu && step.guard.is_none() && step.effects.has(Effects::FENCE)
+    }
+
+    fn limit(&self, _code: &Code, flight: &Flight) -> u16 {
+        self.done[usize::from(flight.class.0)][usize::from(flight.write)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of a table whose cells name no kind, port or class, or whose number is none.
+    fn wrong_rows(text: &str, kind: usize, cells: usize) -> Vec<String> {
+        let classes = Classes::new();
+        let known = |names: &str| names == "*" || names.split('|').all(|n| classes.named(n).is_some());
+        let good = |line: &&str| {
+            let row: Vec<&str> = line.split(',').collect();
+            row.len() == cells
+                && Kind::ALL.iter().any(|k| k.name() == row[kind])
+                && Port::ALL.iter().any(|p| p.name() == row[kind + 1])
+                && known(row[kind + 2])
+                && known(row[kind + 3])
+                && row[kind + 4].parse::<u16>().is_ok_and(|n| n < FAR)
+        };
+        text.lines().skip(1).filter(|l| !good(l)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn tables_are_whole() {
+        assert_eq!(wrong_rows(NAK, 1, 6), [""; 0]);
+        for target in Target::ALL {
+            let Some((name, mined)) = tables(target) else { continue };
+            assert_eq!(wrong_rows(mined, 0, 8), [""; 0], "{name}");
+            assert!(
+                NAK.lines()
+                    .any(|l| l.split(',').next().is_some_and(|t| t.contains(name))),
+                "{name}"
+            );
+        }
+        let classes = Classes::new();
+        for line in QUEUES.lines().skip(1) {
+            let names = line.split(',').nth(1).unwrap_or("");
+            assert!(names.split('|').all(|n| classes.named(n).is_some()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_mined_number_is_never_below_naks() {
+        for target in Target::ALL {
+            let (Ok(all), Ok(nak)) = (Model::new(target), Model::of_nak(target)) else {
+                continue;
+            };
+            for (mine, base) in all.needs.iter().zip(&nak.needs) {
+                if let (Some((mine, _)), Some((base, _))) = (mine, base) {
+                    assert!(mine >= base, "{target}: {mine} below {base}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn write_order_follows_from_how_long_both_take() {
+        let model = Model::new(Target::Sm87).expect("a model");
+        let class = |name| model.classes().named(name).expect("a class");
+        let need = |a, b| model.need(Kind::Waw, Port::P, class(a), class(b), Latency::Fixed);
+        assert_eq!(need("alu", "alu"), Need::Cycles(1, Source::Nak));
+        // 14 and 13 cycles until a guard may follow.
+        assert_eq!(need("hfma2mma", "alu"), Need::Cycles(3, Source::Derived));
+    }
+}

@@ -1,0 +1,59 @@
+//! Operand-cache flags: an operand that is kept for the next instructions must not change meanwhile.
+
+use isa::OperandIx;
+
+use crate::code::{Code, Reg, Step, reg};
+
+/// The register in each operand-cache slot of an instruction, as (word bit of the slot's flag, whether it is set, register, width).
+fn slots(code: &Code, step: &Step) -> Vec<(u8, bool, Reg, u8)> {
+    let inst = isa::Inst {
+        word: step.word,
+        form: step.form,
+    };
+    let Some(form) = code.isa.form(step.form) else {
+        return Vec::new();
+    };
+    let flags = form.reuse();
+    if flags.is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for access in code.isa.accesses(inst).filter(|a| a.dir.reads() && !a.is_zero) {
+        let OperandIx::Printed(operand) = access.operand else {
+            continue;
+        };
+        for &(bit, of) in flags.iter().filter(|(_, of)| *of == operand) {
+            let _ = of;
+            let set = step.word.0 >> bit & 1 == 1 && (bit < 105 || step.control.yield_);
+            found.push((bit, set, reg(access.file, access.reg), access.width));
+        }
+    }
+    found
+}
+
+/// Operands that are kept though their register is overwritten before the instruction that reads them from the cache: that
+/// instruction, the one that overwrites, and the register.
+pub fn stale(code: &Code) -> Vec<(u32, u32, Reg)> {
+    let mut found = Vec::new();
+    for block in &code.blocks {
+        // By slot: the register that is kept, and who overwrote it.
+        let mut kept: Vec<(u8, Reg, u8, Option<u32>)> = Vec::new();
+        for at in block.clone() {
+            let step = &code.steps[at as usize];
+            let slots = slots(code, step);
+            for &(bit, _, register, _) in &slots {
+                if let Some((.., Some(by))) = kept.iter().find(|k| k.0 == bit && k.1 == register) {
+                    found.push((at, *by, register));
+                }
+            }
+            kept.retain(|k| !slots.iter().any(|s| s.0 == k.0));
+            kept.extend(slots.iter().filter(|s| s.1).map(|s| (s.0, s.2, s.3, None)));
+            for (_, register, width, by) in &mut kept {
+                if code.writes(step).iter().any(|t| t.of(*register, *width) != 0) {
+                    *by = Some(at);
+                }
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,230 @@
+//! What is in flight at a place of the code: results that are not there yet, and operands that may still be read.
+
+use crate::class::ClassId;
+use crate::code::{Code, Guard, REGS, Reg, Step, Touch, ones};
+use crate::walk::Rules;
+
+/// Cycles are counted up to here.
+pub const FAR: u16 = 255;
+
+/// Registers that an instruction is about to write or still reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// The instruction.
+    pub step: u32,
+    /// Which of its touches, reads counted first.
+    pub touch: u16,
+    /// It writes them; else it reads them.
+    pub write: bool,
+    /// The first register.
+    pub first: Reg,
+    /// How many.
+    pub width: u8,
+    /// What the latency model calls the instruction as far as these registers are concerned.
+    pub class: ClassId,
+    /// Those of them that no later instruction has overwritten, as bits.
+    pub alive: u32,
+    /// Scoreboards any one of which tells that it is done, as bits; 0 if none will.
+    pub release: u8,
+    /// Fewest cycles between its issue and now, on any way.
+    pub elapsed: u16,
+    /// A scoreboard was waited for on the shortest way, so that more cycles may have gone by.
+    pub waited: bool,
+    /// Fewest later instructions that signal the same scoreboard.
+    pub behind: u8,
+    /// Under which condition it executed, while the predicate still holds that value.
+    pub guard: Option<Guard>,
+}
+
+impl Flight {
+    /// Which of an instruction's registers it is about.
+    fn key(&self) -> (u32, u16, bool) {
+        (self.step, self.touch, self.write)
+    }
+
+    /// Its registers among those of `touch`.
+    pub fn common(&self, touch: &Touch) -> bool {
+        touch.of(self.first, self.width) & self.alive != 0
+    }
+
+    /// Forgets registers that an instruction overwrites, and the condition if it changes the predicate.
+    fn overwritten(&mut self, by: &Step, writes: &[Touch]) {
+        for touch in writes {
+            if self.guard.is_some_and(|g| touch.of(g.reg, 1) != 0) {
+                self.guard = None;
+            }
+            // Where the later write does not happen, the earlier one counts.
+            if self.write && (by.guard.is_none() || by.guard == self.guard) {
+                self.alive &= !touch.of(self.first, self.width);
+            }
+        }
+    }
+
+    /// What holds on either of two ways. Returns whether it is more than what held on the first.
+    fn join(&mut self, other: &Flight) -> bool {
+        let before = *self;
+        self.alive |= other.alive;
+        // What only one way's scoreboards tell, neither may rely on.
+        self.release &= other.release;
+        self.behind = self.behind.min(other.behind);
+        if self.guard != other.guard {
+            self.guard = None;
+        }
+        match self.elapsed.cmp(&other.elapsed) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Equal => self.waited |= other.waited,
+            std::cmp::Ordering::Greater => (self.elapsed, self.waited) = (other.elapsed, other.waited),
+        }
+        before != *self
+    }
+}
+
+/// Everything in flight at one place.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Sorted by instruction and touch at the ends of blocks.
+    pub flights: Vec<Flight>,
+}
+
+/// A set of registers.
+#[derive(Clone, Default)]
+pub struct Busy([u64; REGS.div_ceil(64)]);
+
+impl Busy {
+    /// Takes in what is in flight.
+    pub fn add(&mut self, first: Reg, width: u8) {
+        (first..first + Reg::from(width)).for_each(|r| self.0[usize::from(r) / 64] |= 1 << (r % 64));
+    }
+
+    /// Whether any of the registers is in it.
+    pub fn has(&self, touch: &Touch) -> bool {
+        (touch.first..touch.first + Reg::from(touch.width)).any(|r| self.0[usize::from(r) / 64] >> (r % 64) & 1 == 1)
+    }
+}
+
+impl State {
+    /// What is in flight where either way leads. Returns whether it is more than before.
+    pub fn join(&mut self, other: &State) -> bool {
+        let mut changed = false;
+        let mut joined = Vec::with_capacity(self.flights.len().max(other.flights.len()));
+        let (mut a, mut b) = (self.flights.iter().peekable(), other.flights.iter().peekable());
+        loop {
+            match (a.peek(), b.peek()) {
+                (Some(x), Some(y)) if x.key() == y.key() => {
+                    let mut both = **x;
+                    changed |= both.join(y);
+                    joined.push(both);
+                    a.next();
+                    b.next();
+                }
+                (Some(x), Some(y)) if x.key() < y.key() => joined.extend(a.next()),
+                (Some(_), None) => joined.extend(a.next()),
+                (_, Some(_)) => {
+                    changed = true;
+                    joined.extend(b.next());
+                }
+                (None, None) => break,
+            }
+        }
+        self.flights = joined;
+        changed
+    }
+
+    /// Waits until the counts of the scoreboards in `mask` are 0.
+    pub fn wait(&mut self, mask: u8) {
+        if mask != 0 {
+            self.flights.retain(|f| f.release & mask == 0);
+            self.flights.iter_mut().for_each(|f| f.waited = true);
+        }
+    }
+
+    /// Waits until the count of a scoreboard is at most `most`.
+    pub fn wait_for_count(&mut self, scoreboard: u8, most: u8) {
+        self.flights
+            .retain(|f| f.release >> scoreboard & 1 == 0 || f.behind < most);
+        self.flights.iter_mut().for_each(|f| f.waited = true);
+    }
+
+    /// Issues an instruction, and lets cycles go by until the next one may issue. What it leaves in flight stands behind what was there;
+    /// gives where that begins.
+    pub fn issue(&mut self, code: &Code, at: u32, rules: &impl Rules) -> usize {
+        let step = &code.steps[at as usize];
+        let writes = code.writes(step);
+        let bit = |b: Option<u8>| b.map_or(0, |b| 1u8.checked_shl(b.into()).unwrap_or(0));
+        let (written, read) = (bit(step.control.write_barrier), bit(step.control.read_barrier));
+        let drains = rules.drains_reads(step);
+        // A stall of 0 waits until everything with a fixed latency is done.
+        let cycles = if step.control.stall == 0 {
+            FAR
+        } else {
+            step.control.stall.into()
+        };
+        let passes = |f: &mut Flight| {
+            f.elapsed = (f.elapsed + cycles).min(FAR);
+            f.release != 0 || f.elapsed < rules.limit(code, f)
+        };
+        self.flights.retain_mut(|f| {
+            // The same instruction, the last time round a loop.
+            if f.step == at {
+                return false;
+            }
+            f.overwritten(step, writes);
+            if f.release & (written | read) != 0 {
+                f.behind = f.behind.saturating_add(1);
+            }
+            // In a queue, who comes out tells of all before.
+            let (reads, results) = step.class.map_or((false, false), |c| rules.in_order(f.class, c));
+            match f.write {
+                true if results => f.release |= written,
+                false if reads && drains => return false,
+                false if reads => f.release |= written | read,
+                _ => {}
+            }
+            f.alive != 0 && passes(f)
+        });
+        // A changed guard predicate says nothing about whether the instruction executed.
+        let own = |g: &Guard| writes.iter().any(|t| t.of(g.reg, 1) != 0);
+        let guard = step.guard.filter(|g| !own(g));
+        let reads = code.reads(step);
+        let new = self.flights.len();
+        let mut push = |touch: usize, t: &Touch, write: bool, release: u8| {
+            let mut flight = Flight {
+                step: at,
+                touch: touch as u16,
+                write,
+                first: t.first,
+                width: t.width,
+                class: t.class,
+                alive: ones(t.width),
+                release,
+                elapsed: 0,
+                waited: false,
+                behind: 0,
+                guard,
+            };
+            if passes(&mut flight) {
+                self.flights.push(flight);
+            }
+        };
+        for (n, t) in reads.iter().enumerate() {
+            if rules.reads_late(step, t.port) {
+                push(n, t, false, written | read);
+            }
+        }
+        let results = writes.iter().enumerate();
+        results.for_each(|(n, t)| push(reads.len() + n, t, true, written));
+        new
+    }
+
+    /// Puts it into the order that [`State::join`] needs.
+    pub fn sort(&mut self) {
+        self.flights.sort_unstable_by_key(Flight::key);
+    }
+
+    /// The registers that anything here touches.
+    pub fn busy(&self) -> Busy {
+        let mut busy = Busy::default();
+        self.flights.iter().for_each(|f| busy.add(f.first, f.width));
+        busy
+    }
+}

@@ -1,0 +1,227 @@
+//! Follows what is in flight along every way through the code, and shows each dependence with the fewest cycles it ever has.
+
+use ir::Flow;
+
+use crate::class::ClassId;
+use crate::code::{Code, Guard, Port, Step};
+use crate::state::{Busy, Flight, State};
+
+/// How two instructions depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The later reads what the earlier writes.
+    Raw,
+    /// The later overwrites what the earlier writes.
+    Waw,
+    /// The later overwrites what the earlier reads.
+    War,
+}
+
+impl Kind {
+    /// All of them, by number.
+    pub const ALL: [Kind; 3] = [Kind::Raw, Kind::Waw, Kind::War];
+
+    /// As the model's tables write it.
+    pub fn name(self) -> &'static str {
+        ["RAW", "WAW", "WAR"][self as usize]
+    }
+}
+
+/// Two instructions on the same register, the earlier one still in flight as far as its scoreboards tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Dependence {
+    /// How.
+    pub kind: Kind,
+    /// The earlier one.
+    pub flight: Flight,
+    /// The later one.
+    pub at: u32,
+    /// What the register is for in the later one.
+    pub port: Port,
+    /// What the latency model calls the later one as far as the register is concerned.
+    pub class: ClassId,
+}
+
+/// What the walk needs to know of the latency model, and whom it tells.
+pub trait Rules {
+    /// Whether the instruction may read an operand after the next one issued.
+    fn reads_late(&self, step: &Step, port: Port) -> bool;
+    /// Whether instructions of one class read their operands, and write their results, before later ones of another class do.
+    fn in_order(&self, earlier: ClassId, later: ClassId) -> (bool, bool);
+    /// Whether the instruction waits until those before it in its queue have read their operands.
+    fn drains_reads(&self, step: &Step) -> bool;
+    /// Cycles after which a flight without a scoreboard is done; more than [`crate::state::FAR`] if only a scoreboard could tell.
+    fn limit(&self, code: &Code, flight: &Flight) -> u16;
+}
+
+/// Is told of what the walk meets, once it knows the least cycles on every way.
+pub trait Listener {
+    /// A dependence between two instructions.
+    fn dependence(&mut self, code: &Code, d: &Dependence);
+    /// A scoreboard is waited for which a flight will signal; the wait may come too early to see it.
+    fn wait(&mut self, code: &Code, at: u32, flight: &Flight);
+}
+
+/// What is in flight at the start of each block; `None` where nothing leads.
+pub struct InFlight {
+    at: Vec<Option<State>>,
+}
+
+/// Solves for what is in flight at the start of every block.
+pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
+    let count = code.blocks.len();
+    let mut at: Vec<Option<State>> = vec![None; count];
+    let mut dirty = vec![false; count];
+    if count > 0 {
+        (at[0], dirty[0]) = (Some(State::default()), true);
+    }
+    while let Some(first) = dirty.iter().position(|d| *d) {
+        for b in first..count {
+            if !std::mem::take(&mut dirty[b]) {
+                continue;
+            }
+            let Some(mut state) = at[b].clone() else { continue };
+            let mut enter = |to: usize, state: &State| {
+                dirty[to] |= match &mut at[to] {
+                    Some(old) => old.join(state),
+                    none => {
+                        *none = Some(state.clone());
+                        true
+                    }
+                }
+            };
+            block(code, rules, b, &mut state, &mut |_, _, _| {}, &mut |step, state| {
+                let target = code.steps[step as usize].callee.map(|t| code.block_of(t));
+                target.filter(|t| *t < count).into_iter().for_each(|t| enter(t, state));
+            });
+            for &to in code.successors(b) {
+                match branch_condition(code, b, to as usize) {
+                    Some(holds) => {
+                        let mut refined = state.clone();
+                        refined.flights.retain(|f| !f.guard.is_some_and(|g| excludes(g, holds)));
+                        enter(to as usize, &refined);
+                    }
+                    None => enter(to as usize, &state),
+                }
+            }
+        }
+    }
+    InFlight { at }
+}
+
+/// The condition that holds where a block's last instruction leads to another block.
+fn branch_condition(code: &Code, from: usize, to: usize) -> Option<Guard> {
+    let last = code.steps.get(code.blocks[from].end.checked_sub(1)? as usize)?;
+    if code.blocks[from].is_empty() || last.flow == Flow::None {
+        return None;
+    }
+    let guard = last.guard?;
+    let next = code.blocks[from].end;
+    let falls = code.blocks[to].start == next;
+    let both = falls
+        && code
+            .successors(from)
+            .iter()
+            .filter(|s| code.blocks[**s as usize].start == next)
+            .count()
+            > 1;
+    (!both).then_some(Guard {
+        negated: guard.negated ^ falls,
+        ..guard
+    })
+}
+
+/// Whether not both conditions can hold.
+fn excludes(a: Guard, b: Guard) -> bool {
+    a.reg == b.reg && a.negated != b.negated
+}
+
+/// What happens at one instruction, in the order of [`block`].
+enum Event<'a> {
+    Wait(&'a Flight),
+    Dependence(Dependence),
+}
+
+type Tell<'a> = &'a mut dyn FnMut(&Code, u32, Event<'_>);
+
+/// So many instructions share a set of registers in flight.
+const REFRESH: u32 = 16;
+
+/// Goes through a block.
+fn block(
+    code: &Code,
+    rules: &impl Rules,
+    block: usize,
+    state: &mut State,
+    tell: Tell<'_>,
+    call: &mut dyn FnMut(u32, &State),
+) {
+    let mut busy = state.busy();
+    let start = code.blocks[block].start;
+    for at in code.blocks[block].clone() {
+        let step = &code.steps[at as usize];
+        if step.wait != 0 {
+            let awaited = state.flights.iter().filter(|f| f.release & step.wait != 0);
+            awaited.for_each(|f| tell(code, at, Event::Wait(f)));
+            state.wait(step.wait);
+        }
+        if let Some((scoreboard, most)) = step.counted {
+            state.wait_for_count(scoreboard, most);
+        }
+        dependences(code, at, step, state, &busy, tell);
+        let new = state.issue(code, at, rules);
+        // What is done stays in the set until it is made anew.
+        match (at - start) % REFRESH {
+            0 => busy = state.busy(),
+            _ => state.flights[new..].iter().for_each(|f| busy.add(f.first, f.width)),
+        }
+        if step.flow == Flow::Call {
+            let mut inside = state.clone();
+            inside.sort();
+            call(at, &inside);
+        }
+    }
+    state.sort();
+}
+
+fn dependences(code: &Code, at: u32, step: &Step, state: &State, busy: &Busy, tell: Tell<'_>) {
+    let mut each = |touches: &[crate::code::Touch], kind: fn(bool) -> Option<Kind>| {
+        for touch in touches.iter().filter(|t| busy.has(t)) {
+            for flight in &state.flights {
+                let Some(kind) = kind(flight.write) else { continue };
+                let apart = match (flight.guard, step.guard) {
+                    (Some(a), Some(b)) => excludes(a, b),
+                    _ => false,
+                };
+                if !apart && flight.common(touch) {
+                    let d = Dependence {
+                        kind,
+                        flight: *flight,
+                        at,
+                        port: touch.port,
+                        class: touch.class,
+                    };
+                    tell(code, at, Event::Dependence(d));
+                }
+            }
+        }
+    };
+    each(code.reads(step), |write| write.then_some(Kind::Raw));
+    each(code.writes(step), |write| {
+        Some(if write { Kind::Waw } else { Kind::War })
+    });
+}
+
+impl InFlight {
+    /// Tells of everything that the code meets, in order.
+    pub fn replay(&self, code: &Code, rules: &impl Rules, listener: &mut impl Listener) {
+        for (b, state) in self.at.iter().enumerate() {
+            let Some(mut state) = state.clone() else { continue };
+            let mut tell = |code: &Code, at: u32, event: Event<'_>| match event {
+                Event::Wait(flight) => listener.wait(code, at, flight),
+                Event::Dependence(d) => listener.dependence(code, &d),
+            };
+            block(code, rules, b, &mut state, &mut tell, &mut |_, _| {});
+        }
+    }
+}

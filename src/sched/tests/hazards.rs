@@ -1,0 +1,315 @@
+//! Small kernels, one hazard each: what the checker must find, and what it must not.
+
+use ir::Source;
+use isa::asm::{Assembler, Line, Statement};
+use isa::{Control, Isa, Target};
+use sass2mlir_sched::{Finding, Hazard, Model, check};
+
+/// The findings in sm_87 code, one line an instruction: the scheduling column in brackets, then the text.
+fn findings(listing: &str) -> Vec<Finding> {
+    findings_on(Target::Sm87, listing)
+}
+
+fn findings_on(target: Target, listing: &str) -> Vec<Finding> {
+    let isa = Isa::for_target(target).expect("the target is embedded");
+    let mut assembler = Assembler::new(isa);
+    let mut code = Vec::new();
+    for line in listing.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let line = Line::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let statement = Statement {
+            text: line.text,
+            pc: code.len() as u64,
+            notes: &line.notes.0,
+            places: None,
+        };
+        let control: Control = line.control.expect("every line has a scheduling column");
+        let inst = assembler
+            .assemble(&statement, control)
+            .unwrap_or_else(|e| panic!("{}: {e}", line.text));
+        code.extend(inst.word.0.to_le_bytes());
+    }
+    let kernel = ir::lift(isa, &Source::new("k", target, &code)).expect("whole words");
+    let model = Model::new(target).expect("the target has a model");
+    check(isa, &model, &kernel).findings
+}
+
+fn clean(listing: &str) {
+    let found = findings(listing);
+    assert!(found.is_empty(), "{listing}\n{found:?}");
+}
+
+/// Exactly one finding: which, between which offsets.
+fn one(listing: &str, hazard: Hazard, earlier: Option<u64>, at: u64) -> Finding {
+    let found = findings(listing);
+    let [only] = &found[..] else {
+        panic!("{listing}\n{found:?}")
+    };
+    assert_eq!(
+        (only.hazard, only.earlier, only.at),
+        (hazard, earlier, at),
+        "{listing}\n{only}"
+    );
+    only.clone()
+}
+
+#[test]
+fn fixed_latency_needs_its_cycles() {
+    let code = |stall| {
+        format!(
+            "[B------:R-:W-:-:S{stall:02}] IADD3 R0, R1, R2, R3
+             [B------:R-:W-:-:S01] LOP3.LUT R4, R0, R5, RZ, 0xc0, !PT
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code(4));
+    let found = one(&code(3), Hazard::Stall, Some(0), 0x10);
+    assert_eq!((found.required, found.found), (Some(4), Some(3)));
+    assert_eq!(found.register_name(), "R0");
+    // A stall of 0 waits for everything of fixed latency; its word has bit 109 clear.
+    clean(&code(0).replacen(":-:S00", ":Y:S00", 1));
+}
+
+#[test]
+fn another_pipe_takes_a_cycle_more() {
+    let code = |stall| {
+        format!(
+            "[B------:R-:W-:-:S{stall:02}] IADD3 R0, R1, R2, R3
+             [B------:R-:W-:-:S01] FADD R4, R0, R5
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code(5));
+    one(&code(4), Hazard::Stall, Some(0), 0x10);
+}
+
+#[test]
+fn a_guard_is_read_late_in_the_pipe() {
+    let code = |stall, guard| {
+        format!(
+            "[B------:R-:W-:Y:S{stall:02}] ISETP.NE.AND P0, PT, R0, RZ, PT
+             [B------:R-:W-:-:S01] {guard} MOV R4, R5
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code(13, "@P0"));
+    one(&code(12, "@P0"), Hazard::Stall, Some(0), 0x10);
+    clean(&code(1, "@P1"));
+}
+
+#[test]
+fn guards_that_exclude_each_other_do_not_meet() {
+    let code = |guard| {
+        format!(
+            "[B------:R-:W-:-:S01] @P0 IADD3 R0, R1, R2, R3
+             [B------:R-:W-:-:S01] {guard} IADD3 R4, R0, R2, R3
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code("@!P0"));
+    one(&code("@P0"), Hazard::Stall, Some(0), 0x10);
+    one(&code("@P1"), Hazard::Stall, Some(0), 0x10);
+}
+
+#[test]
+fn tuples_reach_beyond_the_register_that_is_named() {
+    let code = |register| {
+        format!(
+            "[B------:R-:W-:-:S01] IMAD.WIDE R2, R4, R5, R6
+             [B------:R-:W-:-:S01] IADD3 R0, {register}, R8, R9
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    one(&code("R3"), Hazard::Stall, Some(0), 0x10);
+    clean(&code("R10"));
+}
+
+#[test]
+fn a_load_is_awaited() {
+    let code = |barrier, wait| {
+        format!(
+            "[B------:R-:{barrier}:-:S02] LDS R0, [R1]
+             [{wait}:R-:W-:-:S01] IADD3 R2, R0, R3, R4
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code("W0", "B0-----"));
+    let found = one(&code("W0", "B-1----"), Hazard::NotAwaited, Some(0), 0x10);
+    assert_eq!(found.scoreboards, 1);
+    one(&code("W-", "B0-----"), Hazard::NoScoreboard, Some(0), 0x10);
+}
+
+#[test]
+fn a_wait_must_not_come_before_the_count_went_up() {
+    let code = |stall| {
+        format!(
+            "[B------:R-:W0:-:S{stall:02}] LDS R0, [R1]
+             [B0-----:R-:W-:-:S01] IADD3 R2, R0, R3, R4
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code(2));
+    one(&code(1), Hazard::EarlyWait, Some(0), 0x10);
+}
+
+#[test]
+fn operands_of_a_store_are_kept_until_they_are_read() {
+    let code = |barrier, wait| {
+        format!(
+            "[B------:{barrier}:W-:-:S02] STS [R1], R0
+             [{wait}:R-:W-:-:S01] IADD3 R0, R2, R3, R4
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code("R2", "B--2---"));
+    one(&code("R2", "B------"), Hazard::NotAwaited, Some(0), 0x10);
+    one(&code("R-", "B------"), Hazard::NoScoreboard, Some(0), 0x10);
+}
+
+#[test]
+fn a_queue_tells_of_all_that_went_in_before() {
+    // The second load's scoreboard covers the first load, and the store's operands.
+    clean(
+        "[B------:R-:W-:-:S02] STS [R1], R0
+         [B------:R-:W-:-:S02] LDS R5, [R6]
+         [B------:R-:W0:-:S02] LDS R7, [R8]
+         [B0-----:R-:W-:-:S04] IADD3 R0, R5, R7, R4
+         [B------:R-:W-:-:S05] EXIT",
+    );
+    // Global loads come back in any order.
+    one(
+        "[B------:R-:W-:-:S02] LDG.E R5, [R6.64] <2.UR0=UR4>
+         [B------:R-:W0:-:S02] LDG.E R7, [R8.64] <2.UR0=UR4>
+         [B0-----:R-:W-:-:S04] IADD3 R0, R5, R7, R4
+         [B------:R-:W-:-:S05] EXIT",
+        Hazard::NoScoreboard,
+        Some(0),
+        0x20,
+    );
+}
+
+#[test]
+fn two_results_may_share_a_scoreboard() {
+    clean(
+        "[B------:R-:W0:-:S01] LDS R5, [R6]
+         [B------:R-:W0:-:S02] LDS R7, [R8]
+         [B0-----:R-:W-:-:S04] IADD3 R0, R5, R7, R4
+         [B------:R-:W-:-:S05] EXIT",
+    );
+}
+
+#[test]
+fn writes_land_in_order() {
+    let code = |wait| {
+        format!(
+            "[B------:R-:W1:-:S02] LDS R0, [R1]
+             [{wait}:R-:W-:-:S05] MOV R0, R2
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code("B-1----"));
+    one(&code("B------"), Hazard::NotAwaited, Some(0), 0x10);
+}
+
+#[test]
+fn hidden_descriptors_are_registers_too() {
+    let code = |stall| {
+        format!(
+            "[B------:R-:W-:-:S{stall:02}] ULDC.64 UR4, c[0x0][0x118]
+             [B------:R-:W0:-:S02] LDG.E R0, [R2.64] <2.UR0=UR4>
+             [B0-----:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code(2));
+    one(&code(1), Hazard::Stall, Some(0), 0x10);
+}
+
+#[test]
+fn the_shortest_way_counts() {
+    // The branch around the second block leaves 1 + 5 cycles for a guard that needs 13; through the block there are more.
+    one(
+        "[B------:R-:W-:-:S01] ISETP.NE.AND P0, PT, R0, RZ, PT
+         [B------:R-:W-:-:S05] @P1 BRA 0x30
+         [B------:R-:W-:Y:S12] MOV R1, R2
+         [B------:R-:W-:-:S01] @P0 MOV R4, R5
+         [B------:R-:W-:-:S05] EXIT",
+        Hazard::Stall,
+        Some(0),
+        0x30,
+    );
+}
+
+#[test]
+fn loops_are_followed_round() {
+    let code = |wait| {
+        format!(
+            "[B------:R-:W-:-:S04] MOV R0, RZ
+             [{wait}:R-:W-:-:S04] IADD3 R1, R1, R0, RZ
+             [B------:R-:W0:-:S02] LDS R0, [R2]
+             [B------:R-:W-:-:S05] @P0 BRA 0x10
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code("B0-----"));
+    one(&code("B------"), Hazard::NotAwaited, Some(0x20), 0x10);
+}
+
+#[test]
+fn counts_of_a_scoreboard() {
+    let code = |count| {
+        format!(
+            "[B------:R-:W0:-:S02] LDS R5, [R6]
+             [B------:R-:W0:-:S02] LDS R7, [R8]
+             [B------:R-:W-:-:S04] DEPBAR.LE SB0, {count}
+             [B------:R-:W-:-:S04] IADD3 R0, R5, R3, R4
+             [B0-----:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code("0x1"));
+    clean(&code("0x0"));
+    one(&code("0x2"), Hazard::NotAwaited, Some(0), 0x30);
+}
+
+#[test]
+fn an_operand_that_is_kept_must_not_change() {
+    let code = |second| {
+        format!(
+            "[B------:R-:W-:-:S05] FADD R0, R1.reuse, R2
+             [B------:R-:W-:-:S05] {second}
+             [B------:R-:W-:-:S05] FADD R3, R1, R4
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    one(&code("MOV R1, 0x1"), Hazard::Reuse, Some(0x10), 0x20);
+    clean(&code("MOV R7, 0x1"));
+}
+
+#[test]
+fn scheduling_bits_that_do_not_exist() {
+    let isa = Isa::for_target(Target::Sm87).expect("the target is embedded");
+    // NOP with bits 109:105 = 16: keep issuing, and a stall of 0.
+    let word = isa
+        .form(isa.form_by_name("NOP_0x918").expect("a form"))
+        .expect("a form")
+        .filler();
+    let bad = isa::Word(word.0 & !(31 << 105) | 16 << 105);
+    let code: Vec<u8> = bad.0.to_le_bytes().into();
+    let kernel = ir::lift(isa, &Source::new("k", Target::Sm87, &code)).expect("whole words");
+    let report = check(isa, &Model::new(Target::Sm87).expect("a model"), &kernel);
+    assert_eq!(
+        report.findings.iter().map(|f| f.hazard).collect::<Vec<_>>(),
+        [Hazard::Control]
+    );
+}
+
+#[test]
+fn what_nobody_knows_has_no_verdict() {
+    let isa = Isa::for_target(Target::Sm87).expect("the target is embedded");
+    let code = u128::MAX.to_le_bytes();
+    let kernel = ir::lift(isa, &Source::new("k", Target::Sm87, &code)).expect("whole words");
+    let report = check(isa, &Model::new(Target::Sm87).expect("a model"), &kernel);
+    assert!(!report.is_clean() && report.errors().next().is_none());
+    assert!(
+        Model::new(Target::Sm121a).is_err(),
+        "a target without a model is refused"
+    );
+}
