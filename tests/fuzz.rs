@@ -96,7 +96,7 @@ fn damaged_text(text: &str) -> impl Strategy<Value = Vec<u8>> {
         for (line, other, what, spare) in changes {
             let (line, to) = (line.index(lines.len()), other.index(lines.len()));
             match what {
-                0 => drop(lines.remove(line)),
+                0 if lines.len() > 1 => drop(lines.remove(line)),
                 1 => lines.insert(to, lines[line].clone()),
                 2 => lines.swap(line, to),
                 3 => lines.truncate(line.max(1)),
