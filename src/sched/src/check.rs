@@ -6,7 +6,7 @@ use std::fmt;
 use ir::Kernel;
 use isa::{Control, Isa, Word};
 
-use crate::code::{Code, Reg, file_of};
+use crate::code::{Code, Port, Reg, file_of};
 use crate::model::{Model, Need, Source};
 use crate::reuse;
 use crate::state::Flight;
@@ -260,14 +260,16 @@ impl Listener for Found<'_> {
         let need = self
             .model
             .need(d.kind, d.port, d.flight.class, d.class, earlier.latency);
-        let promised = d.kind == Kind::Raw && earlier.control.write_barrier.is_some();
+        // A barrier register is written inside of the unit; the scoreboard tells of the general register beside it.
+        let told = d.port != Port::B;
+        let promised = told && d.kind == Kind::Raw && earlier.control.write_barrier.is_some();
         match need {
             _ if promised => self.add(Hazard::NotAwaited, Some(d.kind), d.at, &d.flight, None),
             Need::Cycles(cycles, _) if d.flight.elapsed >= cycles => {}
             Need::Cycles(cycles, source) => {
                 self.add(Hazard::Stall, Some(d.kind), d.at, &d.flight, Some((cycles, source)));
             }
-            Need::Scoreboard if d.flight.release != 0 => {
+            Need::Scoreboard | Need::Unknown if told && d.flight.release != 0 => {
                 self.add(Hazard::NotAwaited, Some(d.kind), d.at, &d.flight, None);
             }
             Need::Scoreboard => self.add(Hazard::NoScoreboard, Some(d.kind), d.at, &d.flight, None),

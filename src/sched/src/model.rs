@@ -80,7 +80,6 @@ pub struct Model {
     /// By class: reads and writes in order with each class.
     order: Vec<(bool, bool)>,
     udp: Option<ClassId>,
-    tensor: Option<ClassId>,
     adu: Option<ClassId>,
 }
 
@@ -131,7 +130,6 @@ impl Model {
             done: vec![[FAR + 1; 2]; n],
             order: vec![(false, false); n * n],
             udp: classes.named("udp"),
-            tensor: classes.named("tensor"),
             adu: classes.named("adu"),
             classes,
         };
@@ -271,9 +269,8 @@ impl Model {
         });
         match (largest, latency) {
             (Some(cycles), _) => Need::Cycles(cycles, Source::Largest),
-            (None, Latency::Fixed) => Need::Unknown,
-            // Matrix products have fixed latencies on these targets; of this one none is known.
-            (None, Latency::Either) if self.tensor.is_some_and(|t| self.in_order(earlier, t).0) => Need::Unknown,
+            // What may be of fixed latency, and of which no number is known, is no error without a scoreboard.
+            (None, Latency::Fixed | Latency::Either) => Need::Unknown,
             (None, _) => Need::Scoreboard,
         }
     }
