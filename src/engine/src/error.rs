@@ -24,6 +24,14 @@ pub enum Error {
     /// The file holds no device code at all.
     #[error("no device code in this file: no cubin, fatbin or embedded image with machine code was found")]
     NoImages,
+    /// A kernel is asked for that is not there.
+    #[error("image {image} of this file has no kernel {name}")]
+    NoKernel {
+        /// Position of the image in the file.
+        image: usize,
+        /// The kernel's name.
+        name: String,
+    },
     /// `--arch` and the file disagree.
     #[error("holds code for {found}, not for {wanted}; give --arch {first} or another file")]
     WrongTarget {

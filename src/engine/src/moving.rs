@@ -35,13 +35,13 @@ pub struct Outcome {
     pub kernels: Vec<KernelMove>,
 }
 
-/// What to do with one section of code.
-type Plan<'a> = dyn Fn(usize, &'static Isa, &Source<'_>) -> Option<Movement> + Sync + 'a;
+/// What to do with one section of code, if anything; or why it has to stay as it is.
+type Plan<'a> = dyn Fn(usize, &'static Isa, &Source<'_>) -> Result<Option<Movement>, String> + Sync + 'a;
 
 /// Puts NOPs in before about one instruction in `every`, chosen by the seed. A NOP goes where it cuts off no operand-cache flag.
 pub fn put_nops(opened: &Opened<'_>, images: &Images<'_>, seed: u64, every: u64) -> Result<Outcome, Error> {
     move_all(opened, images, &|_, isa, source| {
-        let nop = ir::nop(isa)?;
+        let Some(nop) = ir::nop(isa) else { return Ok(None) };
         let mut state = source.name.bytes().fold(seed ^ 0x9e37_79b9_7f4a_7c15, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)
         });
@@ -53,26 +53,45 @@ pub fn put_nops(opened: &Opened<'_>, images: &Images<'_>, seed: u64, every: u64)
         };
         let places = ir::free_places(isa, source).into_iter().filter(&mut chosen);
         let insert: Vec<(u32, Word)> = places.map(|p| (p, nop)).collect();
-        Some(Movement {
+        Ok(Some(Movement {
             insert,
             delete: Vec::new(),
-        })
+        }))
     })
 }
 
-/// Takes instructions out, by image, kernel and byte offset.
+/// Takes NOPs out, by image, kernel and byte offset. What [`put_nops`] does not put in stays, and so does the kernel that holds it; a
+/// kernel that the file does not have is an error.
 pub fn take_out(
     opened: &Opened<'_>,
     images: &Images<'_>,
     places: &BTreeMap<(usize, String), Vec<u32>>,
 ) -> Result<Outcome, Error> {
-    move_all(opened, images, &|image, _, source| {
-        let offsets = places.get(&(image, source.name.clone()))?;
-        let delete = offsets.iter().map(|o| o / 16).collect();
-        Some(Movement {
-            insert: Vec::new(),
-            delete,
-        })
+    let is_here = |index: usize, name: &str| {
+        let mut named = images.list.iter().filter(|open| open.index == index);
+        named.any(|open| open.image.codes().iter().any(|code| code.name == name))
+    };
+    if let Some((image, name)) = places.keys().find(|(image, name)| !is_here(*image, name)) {
+        return Err(Error::NoKernel {
+            image: *image,
+            name: name.clone(),
+        });
+    }
+    move_all(opened, images, &|image, isa, source| {
+        let Some(offsets) = places.get(&(image, source.name.clone())) else {
+            return Ok(None);
+        };
+        let nop = ir::nop(isa).map(Word::to_le_bytes);
+        let is_nop = |at: u32| {
+            at % 16 == 0 && nop.is_some_and(|nop| source.code[..].get(at as usize..at as usize + 16) == Some(&nop))
+        };
+        match offsets.iter().find(|at| !is_nop(**at)) {
+            Some(at) => Err(format!("at {at:#x} there is no NOP that was put in")),
+            None => Ok(Some(Movement {
+                insert: Vec::new(),
+                delete: offsets.iter().map(|o| o / 16).collect(),
+            })),
+        }
     })
 }
 
@@ -125,12 +144,14 @@ fn one_section(
         left_alone: None,
     };
     let source = Source::from_code(image.target(), code);
-    let Some(movement) = plan(index, isa, &source) else {
-        return (report, None);
-    };
-    let moved = ir::move_code(isa, &source, &movement).and_then(|m| Ok((tables(isa, image, code, &source)?, m)));
+    let moved = plan(index, isa, &source).and_then(|movement| {
+        let Some(movement) = movement else { return Ok(None) };
+        let moved = ir::move_code(isa, &source, &movement)?;
+        Ok(Some((tables(isa, image, code, &source)?, moved)))
+    });
     match moved {
-        Ok((
+        Ok(None) => (report, None),
+        Ok(Some((
             tables,
             Moved {
                 code: bytes,
@@ -138,7 +159,7 @@ fn one_section(
                 label,
                 inserted,
             },
-        )) => {
+        ))) => {
             report.inserted = inserted;
             let section = code.section;
             let moved = CodeMove {

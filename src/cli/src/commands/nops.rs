@@ -21,7 +21,7 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
     let opened = file.open()?;
     let images = file.images(&opened)?;
     let done = match a.take_out {
-        true => engine::moving::take_out(&opened, &images, &places(&output::read_text(&a.list)?)?),
+        true => engine::moving::take_out(&opened, &images, &listed(a)?),
         false => engine::moving::put_nops(&opened, &images, a.seed, a.every),
     };
     let done = done.with_context(|| file.name())?;
@@ -55,11 +55,15 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
     })
 }
 
+fn listed(a: &args::Nops) -> Result<BTreeMap<(usize, String), Vec<u32>>> {
+    places(&output::read_text(&a.list)?).with_context(|| a.list.display().to_string())
+}
+
 /// Reads what the other direction wrote: image, kernel, byte offset.
 fn places(list: &str) -> Result<BTreeMap<(usize, String), Vec<u32>>> {
     let mut places: BTreeMap<(usize, String), Vec<u32>> = BTreeMap::new();
     for (n, line) in list.lines().enumerate() {
-        let bad = || anyhow!("line {} of the list is none that `nops` writes: {line}", n + 1);
+        let bad = || anyhow!("line {}: none that `nops` writes: {line}", n + 1);
         let parts: Vec<&str> = line.split('\t').collect();
         let [image, name, offset] = parts[..] else {
             return Err(bad());

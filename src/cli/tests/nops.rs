@@ -1,0 +1,90 @@
+//! `nops`: what it put in comes out again, and nothing else ever does.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+const CUBIN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../tests/kernels/sm_87/own_mul_mat.cubin"
+);
+
+struct Moved {
+    dir: tempfile::TempDir,
+}
+
+impl Moved {
+    fn new() -> Moved {
+        let moved = Moved {
+            dir: tempfile::tempdir().expect("a folder"),
+        };
+        let (code, said) = moved.run(&[CUBIN, "--list", &moved.path("list"), "-o", &moved.path("moved")]);
+        assert_eq!(code, Some(0), "{said}");
+        moved
+    }
+
+    fn path(&self, name: &str) -> String {
+        let path: PathBuf = self.dir.path().join(name);
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    fn run(&self, args: &[&str]) -> (Option<i32>, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
+            .arg("nops")
+            .args(args)
+            .output()
+            .expect("the program runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code(), said)
+    }
+
+    /// Takes out what the changed list names.
+    fn take_out(&self, change: impl Fn(&str) -> String) -> (Option<i32>, String, Vec<u8>) {
+        let list = fs::read_to_string(self.path("list")).expect("a list");
+        fs::write(self.path("changed"), change(&list)).expect("a list");
+        let args = [&self.path("moved"), "--take-out", "--list", &self.path("changed")];
+        let (code, said) = self.run(&[&args[..], &["-o", &self.path("out")]].concat());
+        (code, said, fs::read(self.path("out")).unwrap_or_default())
+    }
+}
+
+#[test]
+fn the_original_comes_back() {
+    let (code, said, bytes) = Moved::new().take_out(str::to_owned);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(bytes == fs::read(CUBIN).expect("the cubin"), "other bytes");
+}
+
+#[test]
+fn only_nops_come_out() {
+    let moved = Moved::new();
+    let other = |list: &str, add: u32| {
+        let (head, offset) = list.lines().next().expect("a line").rsplit_once('\t').expect("cells");
+        let offset = u32::from_str_radix(offset.trim_start_matches("0x"), 16).expect("an offset");
+        format!("{head}\t{:#x}\n", offset + add)
+    };
+    for add in [1, 16, 1 << 20] {
+        let (code, said, bytes) = moved.take_out(|list| other(list, add));
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("there is no NOP that was put in"), "{said}");
+        assert!(
+            bytes == fs::read(moved.path("moved")).expect("the cubin"),
+            "other bytes"
+        );
+    }
+}
+
+#[test]
+fn a_list_of_another_file_is_an_error() {
+    let moved = Moved::new();
+    for (list, says) in [
+        ("0\tnowhere\t0x10\n", "has no kernel nowhere"),
+        ("9\tmul_mat_q4_K\t0x10\n", "image 9 of this file has no kernel"),
+        ("0\tmul_mat_q4_K\t16\n", "changed: line 1"),
+    ] {
+        let (code, said, bytes) = moved.take_out(|_| list.to_owned());
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(says), "{said}");
+        assert!(bytes.is_empty(), "an output is there");
+    }
+}
