@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result};
-use cubin::Image;
 use ir::Source;
 use isa::{Isa, Target};
 use rayon::prelude::*;
@@ -14,6 +13,7 @@ use sched::code::Code;
 use sched::plant::{self, Fault};
 use sched::{Hazard, Model};
 
+use crate::corpus;
 use crate::mine::{cubins, is_mined};
 
 /// `probe check-hazards`
@@ -104,7 +104,7 @@ impl Gate {
     fn file(&self, path: &Path) -> Result<Tally> {
         let mut tally = Tally::default();
         let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
-        let Ok(image) = Image::parse(&bytes) else {
+        let Some(image) = corpus::image(&bytes).with_context(|| path.display().to_string())? else {
             return Ok(tally);
         };
         let checked = image.codes().iter().filter(|c| !is_mined(c.name));

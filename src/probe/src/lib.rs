@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod check;
+mod corpus;
 pub mod fillers;
 pub mod flow;
 pub mod hazards;

@@ -19,7 +19,7 @@ use cubin::{Code, Image};
 use isa::Isa;
 use rayon::prelude::*;
 
-use crate::plr;
+use crate::{corpus, plr};
 
 /// Options of `probe check-flow`.
 #[derive(clap::Args, Debug)]
@@ -88,8 +88,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 fn compare(nvdisasm: &Path, path: &Path) -> anyhow::Result<Tally> {
     let bytes = std::fs::read(path)?;
-    let image = Image::parse(&bytes)?;
     let mut tally = Tally::default();
+    let Some(image) = corpus::image(&bytes)? else {
+        return Ok(tally);
+    };
     let Ok(isa) = Isa::for_target(image.target()) else {
         tally.skipped = image.codes().len();
         tally
