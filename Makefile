@@ -58,8 +58,8 @@ check-corpus: oracles
 	target/release/probe check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	target/release/probe check-access --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-access-kernels --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
-	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
-	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
+	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
+	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	target/release/probe check-hazards "$(CORPUS)"
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1

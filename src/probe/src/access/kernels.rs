@@ -59,12 +59,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Adds every instruction of one cubin; the result is how many words have no form, or none if the tables are not the cubin's.
 fn compare(isa: &Isa, oracle: &Oracle, path: &Path, all: &mut Tally) -> anyhow::Result<Option<usize>> {
     let bytes = std::fs::read(path)?;
-    let Some(image) = corpus::image(&bytes)? else {
+    let Some(image) = corpus::image(&bytes)?.filter(|i| corpus::is_wanted(i.target(), Some(isa.target()))) else {
         return Ok(None);
     };
-    if !Isa::for_target(image.target()).is_ok_and(|own| own.same_tables(isa)) {
-        return Ok(None);
-    }
     let listing = oracle.cubin(path, image.abi().version == 7)?;
     let sections: HashMap<&str, &Vec<Line>> = listing.sections.iter().map(|(n, l)| (n.as_str(), l)).collect();
     let mut unknown = 0;

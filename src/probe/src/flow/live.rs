@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use cubin::{Code, Image};
 use ir::{Flow, Kernel};
-use isa::{Isa, RegFile};
+use isa::{Isa, RegFile, Target};
 use rayon::prelude::*;
 
 use super::dataflow::{Bound, Equations, Live};
@@ -29,6 +29,9 @@ pub struct Args {
     /// The program (files of CUDA 12 also need nvdisasm-12.8 beside it)
     #[arg(long, default_value = "nvdisasm")]
     pub nvdisasm: PathBuf,
+    /// Only cubins of targets that have the tables of this one, such as sm_87
+    #[arg(long)]
+    pub sm: Option<Target>,
     /// Cubins
     #[arg(required = true)]
     pub cubins: Vec<PathBuf>,
@@ -73,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let parts: Vec<anyhow::Result<Tally>> = args
         .cubins
         .par_iter()
-        .map(|path| compare(&args.nvdisasm, path).with_context(|| path.display().to_string()))
+        .map(|path| compare(args, path).with_context(|| path.display().to_string()))
         .collect();
     let mut all = Tally::default();
     for part in parts {
@@ -98,17 +101,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn compare(nvdisasm: &Path, path: &Path) -> anyhow::Result<Tally> {
+fn compare(args: &Args, path: &Path) -> anyhow::Result<Tally> {
     let bytes = std::fs::read(path)?;
     let mut tally = Tally::default();
-    let Some(image) = corpus::image(&bytes)? else {
+    let Some(image) = corpus::image(&bytes)?.filter(|i| corpus::is_wanted(i.target(), args.sm)) else {
         return Ok(tally);
     };
     let Ok(isa) = Isa::for_target(image.target()) else {
         tally.skipped = image.codes().len();
         return Ok(tally);
     };
-    let tool = plr::version_for(nvdisasm, image.abi().version == 7);
+    let tool = plr::version_for(&args.nvdisasm, image.abi().version == 7);
     let (out, _) = plr::run(&tool, &["-plr"], path)?;
     let listing = plr::parse(&out).map_err(anyhow::Error::msg)?;
     let sections: HashMap<&str, &Vec<Line>> = listing.sections.iter().map(|(n, l)| (n.as_str(), l)).collect();

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use cubin::{Code, Image};
-use isa::Isa;
+use isa::{Isa, Target};
 use rayon::prelude::*;
 
 use crate::{corpus, plr};
@@ -30,6 +30,9 @@ pub struct Args {
     /// Differences to show
     #[arg(long, default_value_t = 20)]
     pub show: usize,
+    /// Only cubins of targets that have the tables of this one, such as sm_87
+    #[arg(long)]
+    pub sm: Option<Target>,
     /// Cubins
     #[arg(required = true)]
     pub cubins: Vec<PathBuf>,
@@ -64,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let parts: Vec<anyhow::Result<Tally>> = args
         .cubins
         .par_iter()
-        .map(|path| compare(&args.nvdisasm, path).with_context(|| path.display().to_string()))
+        .map(|path| compare(args, path).with_context(|| path.display().to_string()))
         .collect();
     let mut all = Tally::default();
     for part in parts {
@@ -86,10 +89,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn compare(nvdisasm: &Path, path: &Path) -> anyhow::Result<Tally> {
+fn compare(args: &Args, path: &Path) -> anyhow::Result<Tally> {
     let bytes = std::fs::read(path)?;
     let mut tally = Tally::default();
-    let Some(image) = corpus::image(&bytes)? else {
+    let Some(image) = corpus::image(&bytes)?.filter(|i| corpus::is_wanted(i.target(), args.sm)) else {
         return Ok(tally);
     };
     let Ok(isa) = Isa::for_target(image.target()) else {
@@ -99,7 +102,7 @@ fn compare(nvdisasm: &Path, path: &Path) -> anyhow::Result<Tally> {
             .push(format!("{}: no tables for {}", path.display(), image.target()));
         return Ok(tally);
     };
-    let tool = plr::version_for(nvdisasm, image.abi().version == 7);
+    let tool = plr::version_for(&args.nvdisasm, image.abi().version == 7);
     let (out, err) = plr::run(&tool, &["-bbcfg", "-poff"], path)?;
     if out.is_empty() {
         tally.skipped = image.codes().len();
