@@ -11,7 +11,7 @@ pub fn image(bytes: &[u8]) -> Result<Option<Image<'_>>, CubinError> {
     }
 }
 
-/// Whether a target's tables are those of the one that is asked for, if one is.
+/// Whether a target's tables are those of the one that is asked for, if one is, which must be one that is embedded.
 pub fn is_wanted(target: Target, sm: Option<Target>) -> bool {
     let tables = |target| Isa::for_target(target).ok();
     sm.is_none_or(|sm| tables(sm).zip(tables(target)).is_some_and(|(a, b)| a.same_tables(b)))

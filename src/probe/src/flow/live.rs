@@ -73,6 +73,7 @@ const CLASSES: usize = 20;
 
 /// Runs `probe check-live`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.sm.map(Isa::for_target).transpose()?;
     let parts: Vec<anyhow::Result<Tally>> = args
         .cubins
         .par_iter()
@@ -97,7 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         all.skipped
     );
     let wrong = all.instructions - all.equal;
-    let good = wrong * 10_000 <= all.instructions && all.classes.len() <= CLASSES;
+    let good = all.instructions > 0 && wrong * 10_000 <= all.instructions && all.classes.len() <= CLASSES;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -64,6 +64,7 @@ impl Tally {
 
 /// Runs `probe check-flow`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.sm.map(Isa::for_target).transpose()?;
     let parts: Vec<anyhow::Result<Tally>> = args
         .cubins
         .par_iter()
@@ -83,7 +84,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         "check-flow: {} of {} functions equal, {} edges, {} sections skipped",
         all.equal, all.functions, all.edges, all.skipped
     );
-    Ok(match all.equal == all.functions {
+    Ok(match all.equal == all.functions && all.functions > 0 {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
