@@ -202,7 +202,7 @@ fn mine(isa: &'static Isa, model: &Model, path: &Path) -> Result<Seen> {
     Ok(seen)
 }
 
-/// The table: what NAK has no number for. Prints where the two meet.
+/// The table: what NAK has no number for, or one that vendor code overrules. Prints where the two meet.
 fn rows(model: &Model, seen: &Seen) -> String {
     let mut out = String::from("kind,port,producer,consumer,cycles,sites,kernels,waits\n");
     let name = |c: ClassId| model.classes().name(c);

@@ -257,6 +257,9 @@ impl Found<'_> {
 impl Listener for Found<'_> {
     fn dependence(&mut self, code: &Code, d: &Dependence) {
         let earlier = &code.steps[d.flight.step as usize];
+        if earlier.class.is_none() || code.steps[d.at as usize].class.is_none() {
+            return; // no verdict, which is a finding of its own
+        }
         let need = self
             .model
             .need(d.kind, d.port, d.flight.class, d.class, earlier.latency);

@@ -231,7 +231,11 @@ impl Code {
         let middle = self.touches.len() as u32;
         let at = self.steps.len() as u64 * 16;
         let flow = op.layout().map_or(Flow::None, |l| l.flow);
-        let (set, counted) = awaited(isa, inst);
+        // What may be skipped has waited for nothing.
+        let (set, counted) = match guard {
+            None => awaited(isa, inst),
+            Some(_) => (0, None),
+        };
         let control = Control::of(op.word());
         self.touches.extend(writes);
         self.steps.push(Step {

@@ -2,7 +2,7 @@
 //!
 //! The hardware does not interlock results of fixed latency: a stall count that is too short reads a stale register, silently. What takes
 //! a variable time signals a scoreboard, and whoever needs it must wait for that. [`check`] follows every way through a kernel
-//! ([`walk`], over [`state`]) and compares each dependence with the latency [`model`]. The numbers are data, in `latency/`:
+//! ([`walk`], over [`state`]; into functions, but not what they leave in flight when they come back) and compares each dependence with the latency [`model`]. The numbers are data, in `latency/`:
 //!
 //! - `classes.csv`: what the model calls an instruction: its pipe of `opcodes/semantics.tsv`, split where latencies within a pipe differ.
 //! - `nak.csv`: cycles between classes, from Mesa's NAK compiler (MIT), `sm75_instr_latencies.rs` and `sm80_instr_latencies.rs`.

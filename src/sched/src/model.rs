@@ -18,8 +18,8 @@ pub enum Source {
         sites: u32,
         /// Kernels that they are in.
         kernels: u32,
-        /// Only seen with a wait for some scoreboard between the two. Compilers do not count on waits taking time: with and without
-        /// one the least gaps are the same.
+        /// Only seen with a wait for some scoreboard between the two. Where both were seen, the least gaps with and without one are
+        /// mostly the same (`probe mine` says for how many pairs); for these it is assumed.
         waits: bool,
     },
     /// Both go through one queue, in order.

@@ -22,8 +22,7 @@ fn slots(code: &Code, step: &Step) -> Vec<(u8, bool, Reg, u8)> {
         let OperandIx::Printed(operand) = access.operand else {
             continue;
         };
-        for &(bit, of) in flags.iter().filter(|(_, of)| *of == operand) {
-            let _ = of;
+        for &(bit, _) in flags.iter().filter(|(_, of)| *of == operand) {
             let set = step.word.0 >> bit & 1 == 1 && (bit < 105 || step.control.yield_);
             found.push((bit, set, reg(access.file, access.reg), access.width));
         }

@@ -1,4 +1,4 @@
-//! The project's own kernels, made by ptxas: those that no number was mined from are clean, and what is broken in them is found.
+//! The project's own kernels, made by ptxas: they have no hazards, and what is broken in them is found.
 
 use std::path::Path;
 
