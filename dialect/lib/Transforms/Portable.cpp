@@ -164,7 +164,7 @@ static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report
   return applyPassRun(func, raw);
 }
 
-// One line for each pass; the list is held against the engine's when src/mlir is built.
+// One line for each pass; a test of src/mlir holds the list against the engine's.
 #define PORTABLE(Name)                                                                                                         \
   struct Name : sass::impl::Sass##Name##Base<Name> {                                                                          \
     using Sass##Name##Base::Sass##Name##Base;                                                                                  \

@@ -71,7 +71,8 @@ Examples:
 
 A line:  [B--2---:R0:W-:-:S04] /*0010*/ @!P0 LDG.E R0, [R2.64] <2.UR0=UR4> ;
 The column may also stand in a comment after the instruction; address and other comments may be missing. Labels,
-`.section .text.NAME` and `.target sm_87` are understood, other directives passed over.
+`.section .text.NAME` and `.target sm_87` are understood. Of nvdisasm's other directives those that put no bytes into code
+are passed over; any other within code is an error.
 
 The word is exact or the line is refused, with what is missing:
   - operands that nvdisasm leaves out (PT) may be written out, which settles where a carry goes
@@ -297,7 +298,7 @@ pub struct Nops {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub list: PathBuf,
 
-    /// Take the instructions of the list out
+    /// Take the NOPs of the list out
     #[arg(long)]
     pub take_out: bool,
 

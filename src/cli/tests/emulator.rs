@@ -255,7 +255,7 @@ fn rewrites_that_change_nothing_compute_the_same() {
             // Exit code 1 is a kernel that was left alone.
             let done = run(&[&rewrite[..1], &[&file], &rewrite[1..]].concat());
             assert!(
-                done.status.code() <= Some(1),
+                matches!(done.status.code(), Some(0 | 1)),
                 "{}",
                 String::from_utf8_lossy(&done.stderr)
             );
