@@ -224,6 +224,12 @@ impl Program {
         self.section(pc).map_or(0, |s| s.start)
     }
 
+    /// The op at a byte offset in the section that holds `pc`. An offset beyond any code gives a number that no op has.
+    pub(crate) fn local(&self, pc: u32, offset: u64) -> u32 {
+        let op = u64::from(self.section_start(pc)).saturating_add(offset / 16);
+        u32::try_from(op).unwrap_or(u32::MAX)
+    }
+
     /// The op at an address.
     pub(crate) fn index_of(&self, address: u64) -> Option<u32> {
         let at = address.checked_sub(CODE).filter(|a| a % 16 == 0)? / 16;

@@ -216,14 +216,14 @@ impl Warp {
         let holds = |w: &Self, p: Pred| mask & w.regs.pred(p);
         match flow {
             Flow::Branch(p, to) => {
-                let to = program.section_start(self.pc) + (to / 16) as u32;
+                let to = program.local(self.pc, to);
                 self.jump(holds(self, p), to);
             }
             Flow::IfConverged(p, who, converged, to) => {
                 let who = self.regs.int(who)[self.active.trailing_zeros() as usize];
                 let together = self.active == who & self.alive;
                 let taken = holds(self, p) != 0 && together == converged;
-                let to = program.section_start(self.pc) + (to / 16) as u32;
+                let to = program.local(self.pc, to);
                 self.jump(if taken { self.active } else { 0 }, to);
             }
             Flow::Absolute(p, to) => {
@@ -233,7 +233,7 @@ impl Warp {
             Flow::Indirect(p, target, base) => {
                 let lanes = holds(self, p);
                 let from = match base {
-                    Base::Section(at) => CODE + u64::from(program.section_start(self.pc)) * 16 + at,
+                    Base::Section(at) => (CODE + u64::from(program.section_start(self.pc)) * 16).wrapping_add(at),
                     Base::Absolute(n) => n.unsigned(),
                     Base::Next(n) => (CODE + u64::from(self.pc + 1) * 16).wrapping_add_signed(n),
                 };
