@@ -351,7 +351,7 @@ pub(crate) fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64)
         } else {
             None
         };
-        let conditional = layout.is_conditional(word);
+        let conditional = code.isa.is_conditional(inst);
         let role = match layout.flow {
             Flow::None => match target {
                 Some(target) => Role::Label { target },
@@ -395,9 +395,9 @@ fn branches_among_calls(source: &Source<'_>, code: &Decoded<'_>, roles: &mut [(u
             continue;
         };
         if !returns(roles, i) {
-            let conditional = code
-                .layout_of(i as usize)
-                .is_some_and(|l| l.is_conditional(code.words[i as usize]));
+            let word = code.words[i as usize];
+            let inst = code.layout_of(i as usize).map(|l| Inst { word, form: l.form });
+            let conditional = inst.is_some_and(|i| code.isa.is_conditional(i));
             let target = Some(target);
             roles[n].1 = Role::Branch { target, conditional };
         }

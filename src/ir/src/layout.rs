@@ -426,16 +426,6 @@ impl Layout {
         }
     }
 
-    /// It depends on something whether control goes on behind it: its guard or any register but the barriers and an address.
-    pub fn is_conditional(&self, word: Word) -> bool {
-        self.is_guarded(word)
-            || self.slots.iter().skip(self.has_guard() as usize).any(|s| match s.file {
-                RegFile::P | RegFile::UP => s.reads() && (s.negated || !s.pin(word).is_zero()),
-                RegFile::UR => s.reads() && self.flow == Flow::Branch,
-                RegFile::R | RegFile::B => false,
-            })
-    }
-
     /// The previous values that a guarded instruction merges with: the registers that it writes without reading them.
     #[inline]
     pub fn each_merge(&self, word: Word, f: impl FnMut(Pin)) {

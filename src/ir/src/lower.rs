@@ -56,7 +56,7 @@ fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
     let labels = check::label_blocks(kernel)?;
     let mut out = Vec::with_capacity(kernel.byte_size());
     for b in 0..kernel.block_count() {
-        flows_on(kernel, b)?;
+        let mut last = None;
         for i in kernel.block_start[b]..kernel.block_start[b + 1] {
             let at = i as usize;
             match kernel.kinds[at] {
@@ -97,7 +97,12 @@ fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
                 }
             }
             out.extend_from_slice(&word.to_le_bytes());
+            last = Some(Inst {
+                word,
+                form: layout.form,
+            });
         }
+        flows_on(kernel, b, last.is_some_and(|inst| isa.is_conditional(inst)))?;
     }
     kernel.tail.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     Ok(out)
@@ -164,8 +169,8 @@ fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<Word, Disagree
     Ok(word)
 }
 
-/// Control that goes on behind a block must go to the next one.
-fn flows_on(kernel: &Kernel, b: usize) -> Result<(), Disagreement> {
+/// Control that goes on behind a block must go to the next one. `conditional`: it can, at the block's last instruction.
+fn flows_on(kernel: &Kernel, b: usize, conditional: bool) -> Result<(), Disagreement> {
     let Some(last) = kernel.block_start[b + 1]
         .checked_sub(1)
         .filter(|l| *l >= kernel.block_start[b])
@@ -177,9 +182,8 @@ fn flows_on(kernel: &Kernel, b: usize) -> Result<(), Disagreement> {
     let falls = match kernel.kinds[at] {
         OpKind::Fall => true,
         OpKind::Inst => {
-            let layout = &kernel.layouts[kernel.op_layout[at] as usize];
             let branch = kernel.labels[at] == crate::kernel::SUCCESSOR;
-            conditional(kernel, layout, at) && (!edges.is_empty() || branch) && b + 2 < kernel.block_start.len()
+            conditional && (!edges.is_empty() || branch) && b + 2 < kernel.block_start.len()
         }
         _ => false,
     };
@@ -191,34 +195,6 @@ fn flows_on(kernel: &Kernel, b: usize) -> Result<(), Disagreement> {
         });
     }
     Ok(())
-}
-
-/// As [`Layout::is_guarded`], by the operand instead of the word.
-fn guarded(layout: &Layout, word: Word, guard: Option<Pin>) -> bool {
-    layout.has_guard() && (layout.guard_negated(word) || !guard.is_some_and(|g| g.is_zero()))
-}
-
-/// As [`Layout::is_conditional`], by the operands instead of the word.
-fn conditional(kernel: &Kernel, layout: &Layout, op: usize) -> bool {
-    let operands = &kernel.operands[kernel.operand_start[op] as usize..kernel.operand_start[op + 1] as usize];
-    let mut pins = operands.iter().map(|v| kernel.pin(*v));
-    let reads = layout.slots.iter().filter(|s| s.reads());
-    let mut any = false;
-    for slot in reads {
-        let pin = pins.next();
-        for _ in 1..slot.width {
-            pins.next();
-        }
-        any |= match slot.operand {
-            isa::OperandIx::Guard => guarded(layout, kernel.words[op], pin),
-            _ => match slot.file {
-                isa::RegFile::P | isa::RegFile::UP => slot.negated || !pin.is_some_and(|p| p.is_zero()),
-                isa::RegFile::UR => layout.flow == crate::layout::Flow::Branch,
-                isa::RegFile::R | isa::RegFile::B => false,
-            },
-        };
-    }
-    any
 }
 
 impl Kernel {

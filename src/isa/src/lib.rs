@@ -263,6 +263,21 @@ impl Isa {
         let row = form.semantics.iter().find(|(tests, _)| holds(tests));
         row.map_or(opaque, |(_, n)| &rows[usize::from(*n)])
     }
+
+    /// Whether an instruction that ends a block can also let control go on behind it: its guard or another predicate that it reads may
+    /// be false, or `semantics.tsv` says so.
+    pub fn is_conditional(&self, i: Inst) -> bool {
+        let inverted = |a: &Access| match a.operand {
+            OperandIx::Guard => self.guard(i).is_some_and(|(_, _, negated)| negated),
+            OperandIx::Printed(n) => self.operand(i, n.into()).is_some_and(|o| o.shape().starts_with('!')),
+            OperandIx::Hidden(_) => false,
+        };
+        let open = |a: Access| {
+            let is_predicate = matches!(a.file, RegFile::P | RegFile::UP);
+            is_predicate && a.dir.reads() && (!a.is_zero || inverted(&a))
+        };
+        self.semantics(i).conditional || self.accesses(i).any(open)
+    }
 }
 
 impl fmt::Debug for Isa {

@@ -170,6 +170,8 @@ pub struct Semantics {
     pub convergence: bool,
     /// How it ends a block.
     pub terminator: Terminator,
+    /// Control can go on behind it though its guard and predicates hold: which lanes are active decides.
+    pub conditional: bool,
     /// Mnemonic that does the same on the uniform datapath, where the target has it.
     pub uniform: Option<&'static str>,
     /// Pipe class.
@@ -191,6 +193,7 @@ impl Semantics {
             space: Space::Generic,
             convergence: true,
             terminator: Terminator::None,
+            conditional: false,
             uniform: None,
             pipe: Pipe::None,
             latency: Latency::Either,
@@ -207,6 +210,7 @@ impl Semantics {
         let space = Space::from_code(r.u8());
         let convergence = r.flag();
         let terminator = Terminator::from_code(r.u8());
+        let conditional = r.flag();
         let uniform = Some(r.string()).filter(|s| !s.is_empty());
         Self {
             known: true,
@@ -214,6 +218,7 @@ impl Semantics {
             space,
             convergence,
             terminator,
+            conditional,
             uniform,
             pipe: Pipe::from_code(r.u8()),
             latency: Latency::from_code(r.u8()),

@@ -241,3 +241,32 @@ fn every_shape_of_a_legal_word_can_be_set_and_set_back() {
         }
     }
 }
+
+/// `BRA.DIV` of sm_75 names no register that could be false, and still falls through where no lane has left.
+#[test]
+fn branches_on_the_active_lanes_are_conditional() {
+    let embedded = isa::Target::ALL.iter().filter_map(|t| Isa::for_target(*t).ok());
+    let mut seen = 0;
+    for isa in embedded {
+        // Later targets have BRA.U as a form of its own.
+        let form = isa
+            .form_by_name("BRA_0x947_P_L")
+            .and_then(|f| isa.form(f))
+            .expect("BRA");
+        for mode in 0..4 {
+            let always = form.filler().0 & !(0xf << 12 | 3 << 32 | 0xf << 87) | 7 << 12 | 7 << 87;
+            let i = isa.decode(Word(always | mode << 32));
+            if i.form == FormId::OPAQUE {
+                continue;
+            }
+            let lanes = ["DIV", "CONV"].iter().any(|m| isa.has_modifier(i, m));
+            assert_eq!(isa.is_conditional(i), lanes, "{} {i:?}", isa.target());
+            seen += usize::from(lanes);
+            let guarded = isa.decode(Word(i.word.0 & !(7 << 12)));
+            assert!(isa.is_conditional(guarded));
+            let never = isa.decode(Word(i.word.0 | 1 << 15));
+            assert!(isa.is_conditional(never));
+        }
+    }
+    assert!(seen > 0);
+}

@@ -17,6 +17,8 @@ pub struct SemanticsRow {
     pub convergence: bool,
     /// Index into [`TERMINATORS`].
     pub terminator: u8,
+    /// Control can go on behind it though its guard and predicates hold.
+    pub conditional: bool,
     /// Mnemonic on the uniform datapath, or empty.
     pub uniform: String,
     /// Index into [`PIPES`].
@@ -144,6 +146,7 @@ impl Row for SemanticsRow {
                 effects |= 1 << code("effects", &EFFECTS, e)?;
             }
         }
+        let terminator = c[5].strip_suffix('?').unwrap_or(c[5]);
         Ok(Self {
             mnemonic: c[0].to_owned(),
             modifiers: if c[1] == "*" {
@@ -154,7 +157,8 @@ impl Row for SemanticsRow {
             effects,
             space: code("space", &SPACES, c[3])?,
             convergence: code("convergence", &["-", "yes"], c[4])? == 1,
-            terminator: code("terminator", &TERMINATORS, c[5])?,
+            terminator: code("terminator", &TERMINATORS, terminator)?,
+            conditional: terminator != c[5],
             uniform: if c[6] == "-" { String::new() } else { c[6].to_owned() },
             pipe: code("pipe", &PIPES, c[7])?,
             latency: code("latency", &LATENCIES, c[8])?,
@@ -188,7 +192,7 @@ impl Row for SemanticsRow {
             },
             SPACES[usize::from(self.space)].to_owned(),
             if self.convergence { "yes" } else { "-" }.to_owned(),
-            TERMINATORS[usize::from(self.terminator)].to_owned(),
+            TERMINATORS[usize::from(self.terminator)].to_owned() + if self.conditional { "?" } else { "" },
             dash(self.uniform.clone()),
             PIPES[usize::from(self.pipe)].to_owned(),
             LATENCIES[usize::from(self.latency)].to_owned(),

@@ -235,7 +235,8 @@ impl Packer {
             r.put(self.string(m));
         }
         r.put(row.effects).put(row.space).put(u8::from(row.convergence));
-        r.put(row.terminator).put(self.string(&row.uniform));
+        r.put(row.terminator).put(u8::from(row.conditional));
+        r.put(self.string(&row.uniform));
         r.put(row.pipe).put(row.latency).len(row.implicit.len());
         for i in &row.implicit {
             r.put(i.access).put(i.file).put(i.first).put(i.last);

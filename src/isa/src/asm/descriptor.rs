@@ -67,15 +67,12 @@ fn loaded(isa: &Isa, inst: Inst, offset: i64) -> Option<u8> {
 
 /// Whether control can go on to the next instruction, and to the label that the instruction names.
 fn ways_out(isa: &Isa, inst: Inst) -> (bool, bool) {
-    // A guard, or the second predicate of a branch.
-    let depends = isa
-        .accesses(inst)
-        .any(|a| matches!(a.file, RegFile::P | RegFile::UP) && a.dir.reads() && !a.is_zero);
+    let falls = isa.is_conditional(inst);
     let never = isa.guard(inst).is_some_and(|(_, n, negated)| n == 7 && negated);
     match isa.semantics(inst).terminator {
         Terminator::None => (true, false),
         Terminator::Call => (true, true),
-        Terminator::Branch => (depends || never, !never),
-        _ => (depends || never, false),
+        Terminator::Branch => (falls, !never),
+        _ => (falls, false),
     }
 }
