@@ -18,6 +18,8 @@ pub mod elf;
 mod error;
 pub mod fatbin;
 pub mod image;
+#[cfg(feature = "lines")]
+pub mod lines;
 mod lz4;
 pub mod mercury;
 pub mod movement;
@@ -32,6 +34,8 @@ pub use code::Code;
 pub use container::Container;
 pub use error::CubinError;
 pub use image::Image;
+#[cfg(feature = "lines")]
+pub use lines::Lines;
 pub use movement::{CodeMove, TableEntry};
 pub use params::Param;
 pub use patch::Patch;
