@@ -15,9 +15,13 @@ MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Sass, sass);
 /* Adds the passes of Passes.td to MLIR's registry. */
 MLIR_CAPI_EXPORTED void sassRegisterPasses(void);
 
-/* Appends a sass.func to a module's body. Locations are file:offset with the kernel's name as file, unless `noLocations`.
- * The result is null on failure, with a diagnostic. */
-MLIR_CAPI_EXPORTED MlirOperation sassKernelToFunc(MlirModule module, const SassKernel *kernel, bool noLocations);
+/* Which line of which file the instruction at a byte offset comes from. False where that is not known. */
+typedef bool (*SassLineAt)(void *user, uint64_t offset, SassStr *file, uint32_t *line);
+
+/* Appends a sass.func to a module's body. Locations are file:offset with the kernel's name as file, unless `noLocations`, and beside it
+ * what `lineAt` says, which may be null. The result is null on failure, with a diagnostic. */
+MLIR_CAPI_EXPORTED MlirOperation sassKernelToFunc(MlirModule module, const SassKernel *kernel, bool noLocations, SassLineAt lineAt,
+                                                  void *user);
 
 /* Calls `out` with the arrays of a sass.func, which live during the call. False, with a diagnostic, when
  * the function holds ops that are no part of a kernel. */

@@ -8,9 +8,12 @@
 
 namespace sass {
 
-/// Appends a sass.func to a module. Locations are file:offset with the kernel's name as file, if wanted. Null on failure, with a
-/// diagnostic.
-FuncOp makeFunc(mlir::ModuleOp module, const SassKernel &kernel, bool locations);
+/// File and line that the instruction at a byte offset comes from, where that is known.
+using LineAt = llvm::function_ref<std::optional<std::pair<llvm::StringRef, unsigned>>(uint64_t offset)>;
+
+/// Appends a sass.func to a module. Locations are file:offset with the kernel's name as file, if wanted, and `lineAt`'s beside them. Null on
+/// failure, with a diagnostic.
+FuncOp makeFunc(mlir::ModuleOp module, const SassKernel &kernel, bool locations, LineAt lineAt = nullptr);
 
 /// A function as the arrays of a SassKernel.
 class KernelArrays {

@@ -18,8 +18,15 @@ MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(Sass, sass, ::sass::SassDialect)
 
 void sassRegisterPasses() { registerSassPasses(); }
 
-MlirOperation sassKernelToFunc(MlirModule module, const SassKernel *kernel, bool noLocations) {
-  return wrap(makeFunc(unwrap(module), *kernel, !noLocations).getOperation());
+MlirOperation sassKernelToFunc(MlirModule module, const SassKernel *kernel, bool noLocations, SassLineAt lineAt, void *user) {
+  auto ask = [&](uint64_t offset) -> std::optional<std::pair<StringRef, unsigned>> {
+    SassStr file;
+    uint32_t line;
+    if (!lineAt(user, offset, &file, &line))
+      return std::nullopt;
+    return std::pair(StringRef(file.data, file.size), line);
+  };
+  return wrap(makeFunc(unwrap(module), *kernel, !noLocations, lineAt ? LineAt(ask) : LineAt()).getOperation());
 }
 
 bool sassFuncToKernel(MlirOperation op, void (*out)(void *user, const SassKernel *kernel), void *user) {

@@ -18,8 +18,8 @@ struct Maker {
 
 class FuncBuilder {
 public:
-  FuncBuilder(ModuleOp module, const SassKernel &k, bool locations)
-      : context(module.getContext()), builder(context), module(module), k(k), locations(locations) {}
+  FuncBuilder(ModuleOp module, const SassKernel &k, bool locations, LineAt lineAt)
+      : context(module.getContext()), builder(context), module(module), k(k), locations(locations), lineAt(lineAt) {}
   FuncOp run();
 
 private:
@@ -29,6 +29,8 @@ private:
   /// The value, or for one that comes later in the text a stand-in that is replaced at the end.
   Value use(uint32_t id, unsigned operand);
   LogicalResult operation(uint32_t op, uint32_t block, bool last);
+  /// Of the instruction at `offset`.
+  Location location();
   void edges(uint32_t block, unsigned first);
 
   MLIRContext *context;
@@ -36,6 +38,7 @@ private:
   ModuleOp module;
   const SassKernel &k;
   bool locations;
+  LineAt lineAt;
   Type types[8];
   std::vector<Value> values;
   std::vector<Maker> makers; // by layout, then that of opaque words, then that of calls that are branches
@@ -118,9 +121,17 @@ void FuncBuilder::edges(uint32_t block, unsigned first) {
   }
 }
 
+Location FuncBuilder::location() {
+  Location inCode = FileLineColLoc::get(file, offset, 0);
+  auto line = lineAt ? lineAt(offset) : std::nullopt;
+  if (!line)
+    return inCode;
+  return FusedLoc::get(context, {inCode, FileLineColLoc::get(builder.getStringAttr(line->first), line->second, 0)});
+}
+
 LogicalResult FuncBuilder::operation(uint32_t i, uint32_t block, bool last) {
   bool isCode = k.kinds[i] == SASS_OP_INST || k.kinds[i] == SASS_OP_OPAQUE;
-  Location loc = locations && isCode ? Location(FileLineColLoc::get(file, offset, 0)) : unknown;
+  Location loc = locations && isCode ? location() : unknown;
   offset += isCode ? 16 : 0;
   uint32_t firstResult = k.resultStart[i], resultCount = k.resultStart[i + 1] - firstResult;
   operands.clear();
@@ -263,6 +274,6 @@ FuncOp FuncBuilder::run() {
   return func;
 }
 
-FuncOp sass::makeFunc(ModuleOp module, const SassKernel &kernel, bool locations) {
-  return FuncBuilder(module, kernel, locations).run();
+FuncOp sass::makeFunc(ModuleOp module, const SassKernel &kernel, bool locations, LineAt lineAt) {
+  return FuncBuilder(module, kernel, locations, lineAt).run();
 }

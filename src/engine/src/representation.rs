@@ -27,6 +27,10 @@ pub struct Job<'a> {
     pub isa: &'static Isa,
     /// As lifted.
     pub kernel: ir::Kernel,
+    /// The cubin that it is in.
+    pub image: &'a cubin::Image<'a>,
+    /// The section there that has its code.
+    pub section: usize,
     /// Where its parameters lie in constant bank 0 (bytes), where the file says so.
     pub params: Option<(u32, u32)>,
     /// The entries of the configuration that name it, in order, by position there; modes as they are to be.

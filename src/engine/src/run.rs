@@ -261,7 +261,7 @@ fn rewrite_kernels(
 /// The kernel and the passes that are to run on it.
 fn lift<'c>(
     isa: &'static Isa,
-    image: &Image<'_>,
+    image: &'c Image<'c>,
     code: &Code<'_>,
     entries: &[(usize, &'c Entry<'c>)],
     options: &Options,
@@ -282,6 +282,8 @@ fn lift<'c>(
     Ok(Job {
         isa,
         kernel,
+        image,
+        section: code.section,
         params: params.map(|b| (u32::from(b.offset), u32::from(b.offset) + u32::from(b.size))),
         entries: entries.iter().map(|&(at, entry)| (at, entry, mode(entry))).collect(),
     })

@@ -6,6 +6,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use cubin::lines::SourceLine;
 use ir::Kernel;
 use melior::Context;
 use melior::dialect::DialectRegistry;
@@ -122,13 +123,28 @@ impl Bridge {
 
     /// A module with one function for each kernel. Locations are kernel name and byte offset, if wanted.
     pub fn module(&self, kernels: &[Kernel], locations: bool) -> Result<Module<'_>, MlirError> {
+        self.make(kernels, locations, None)
+    }
+
+    /// [`Bridge::module`] with locations that also say the line of the source, where `line` knows it, by kernel and byte offset.
+    pub fn module_with_lines(&self, kernels: &[Kernel], line: LineOf<'_>) -> Result<Module<'_>, MlirError> {
+        self.make(kernels, true, Some(line))
+    }
+
+    fn make(&self, kernels: &[Kernel], locations: bool, line: Option<LineOf<'_>>) -> Result<Module<'_>, MlirError> {
         self.take_diagnostics();
         let module = MeliorModule::new(Location::unknown(&self.context));
-        for kernel in kernels {
+        for (n, kernel) in kernels.iter().enumerate() {
             let arrays = Arrays::new(kernel)
                 .ok_or_else(|| MlirError::Kernel(format!("{}: no tables for {}", kernel.name, kernel.target)))?;
-            // SAFETY: the arrays live during the call.
-            let func = unsafe { ffi::sassKernelToFunc(module.to_raw(), &arrays.view(kernel), !locations) };
+            let mut asked = line.map(|line| Asked { line, kernel: n });
+            let (line_at, user) = match &mut asked {
+                Some(asked) => (Some(line_at as ffi::LineAt), (&raw mut *asked).cast()),
+                None => (None, std::ptr::null_mut()),
+            };
+            // SAFETY: the arrays, and what is asked for lines, live during the call.
+            let func =
+                unsafe { ffi::sassKernelToFunc(module.to_raw(), &arrays.view(kernel), !locations, line_at, user) };
             if func.ptr.is_null() {
                 return Err(self.failed(format!("{}: cannot make a function", kernel.name)));
             }
@@ -187,6 +203,28 @@ pub struct PipelineOptions {
     pub print_after_all: bool,
     /// A file for the module and the pipeline when a pass fails or crashes.
     pub reproducer: Option<String>,
+}
+
+/// The line of the source, by position of the kernel and byte offset in its code.
+pub type LineOf<'l> = &'l dyn Fn(usize, u64) -> Option<SourceLine<'l>>;
+
+struct Asked<'l> {
+    line: LineOf<'l>,
+    kernel: usize,
+}
+
+/// `SassLineAt`
+unsafe extern "C" fn line_at(user: *mut c_void, offset: u64, file: *mut MlirStringRef, line: *mut u32) -> bool {
+    // SAFETY: `user` is what `make` asks.
+    let asked = unsafe { &*user.cast::<Asked<'_>>() };
+    let found = catch_unwind(AssertUnwindSafe(|| (asked.line)(asked.kernel, offset)));
+    let Ok(Some(found)) = found else { return false };
+    // SAFETY: the caller's variables; the name lives as long as what is asked.
+    unsafe {
+        *file = string_ref(found.file);
+        *line = found.line;
+    }
+    true
 }
 
 /// A step of a pipeline over functions.

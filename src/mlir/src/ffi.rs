@@ -13,13 +13,22 @@ pub struct PipelineOptions {
     pub reproducer: MlirStringRef,
 }
 
+/// `SassLineAt`.
+pub type LineAt = unsafe extern "C" fn(*mut c_void, u64, *mut MlirStringRef, *mut u32) -> bool;
+
 // Behind the types are tails that only Rust sees; C gets their addresses and never their sizes.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     pub fn mlirGetDialectHandle__sass__() -> MlirDialectHandle;
     pub fn sassRegisterPasses();
     pub fn sassSetEngine(table: *const Engine) -> i32;
-    pub fn sassKernelToFunc(module: MlirModule, kernel: *const CKernel, no_locations: bool) -> MlirOperation;
+    pub fn sassKernelToFunc(
+        module: MlirModule,
+        kernel: *const CKernel,
+        no_locations: bool,
+        line_at: Option<LineAt>,
+        user: *mut c_void,
+    ) -> MlirOperation;
     pub fn sassFuncToKernel(
         func: MlirOperation,
         out: unsafe extern "C" fn(*mut c_void, *const CKernel),

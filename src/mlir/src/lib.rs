@@ -12,7 +12,7 @@ mod representation;
 mod rust_pass;
 
 #[cfg(feature = "mlir")]
-pub use bridge::{Bridge, Diagnostic, MlirError, Module, PipelineOptions, Step, has_pass, load_pass_plugin};
+pub use bridge::{Bridge, Diagnostic, LineOf, MlirError, Module, PipelineOptions, Step, has_pass, load_pass_plugin};
 #[cfg(feature = "mlir")]
 pub use representation::{Mlir, NativePass};
 #[cfg(feature = "mlir")]

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use cubin::Lines;
 use engine::capi::PassRun;
 use engine::report::PassReport;
 use engine::{AllowedBits, Entry, Job, Mode, Ran, Representation};
@@ -101,7 +102,10 @@ impl Mlir {
     fn together(&self, jobs: &[Job<'_>]) -> Result<Vec<Ran>, MlirError> {
         let bridge = Bridge::new(!self.pipeline.print_after_all)?;
         let kernels: Vec<Kernel> = jobs.iter().map(|job| job.kernel.clone()).collect();
-        let mut module = bridge.module(&kernels, true)?;
+        // All are of one image. A table that cannot be read tells nothing.
+        let lines = jobs.first().and_then(|job| Lines::read(job.image).ok());
+        let lines = lines.unwrap_or_default();
+        let mut module = bridge.module_with_lines(&kernels, &|n, offset| lines.at(jobs[n].section, offset))?;
         mark(&bridge, &module, jobs);
         let steps = steps(jobs);
         let (result, mut heard) = bridge.listen(|| module.run_steps(steps, &self.pipeline));
@@ -130,7 +134,7 @@ fn ran(
     said: &[Diagnostic],
     changed: impl Fn(usize) -> usize,
 ) -> Ran {
-    let place = format!("loc(\"{}\":", kernel.name);
+    let place = format!("\"{}\":", kernel.name);
     let mut ran = Ran {
         kernel,
         passes: Vec::new(),
@@ -180,16 +184,18 @@ fn allow_meaning(job: &Job<'_>, after: &Kernel, allowed: &mut AllowedBits) {
     }
 }
 
-/// A diagnostic at an instruction of the kernel whose locations begin with `place`.
+/// A diagnostic at an instruction of the kernel whose locations begin with `place`: byte offset, and line of the source where it is known.
 fn note(place: &str, said: &Diagnostic) -> Option<String> {
-    let offset = said
-        .location
-        .strip_prefix(place)?
-        .split(':')
-        .next()?
-        .parse::<u64>()
-        .ok()?;
-    Some(format!("{offset:#06x}: {}", said.message))
+    let inside = said.location.strip_prefix("loc(").and_then(|l| l.strip_suffix(')'))?;
+    let inside = inside
+        .strip_prefix("fused[")
+        .and_then(|l| l.strip_suffix(']'))
+        .unwrap_or(inside);
+    let (in_code, source) = inside.split_once(", ").unwrap_or((inside, ""));
+    let offset = in_code.strip_prefix(place)?.split(':').next()?.parse::<u64>().ok()?;
+    let source = source.rsplit_once(':').map(|(line, _column)| line.replace('"', ""));
+    let source = source.map_or_else(String::new, |line| format!(" ({line})"));
+    Some(format!("{offset:#06x}{source}: {}", said.message))
 }
 
 /// A pass that MLIR has and the engine has not: written in C++, upstream or in a plugin.

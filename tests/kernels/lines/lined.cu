@@ -10,7 +10,7 @@ extern "C" __global__ void lined(const float *in, float *out, int n)
     if (i >= n)
         return;
     float x = in[i];
-    out[i] = twice(x) + 1.0f;
+    out[i] = twice(x);
 }
 
 extern "C" __global__ void other(int *out)
