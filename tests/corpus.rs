@@ -6,6 +6,8 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "mlir")]
+use std::process::Command;
 
 use common::*;
 
@@ -182,6 +184,87 @@ fn without_notes(line: &str) -> String {
 fn instruction_text(line: &str) -> Option<&str> {
     let (_, text) = line.trim().strip_prefix("/*")?.split_once("*/")?;
     Some(text.split(';').next()?.trim())
+}
+
+/// Lines of the source as `nvdisasm -g` says them, in own kernels with line tables, some of them compiled here.
+#[cfg(feature = "mlir")] // nothing else asks for lines
+#[test]
+fn lines_are_nvdisasms() {
+    let oracles = folder("SASS_ORACLES");
+    let dir = tempfile::tempdir().unwrap();
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let mut files = own_cubins("lines");
+    for (n, (source, arch, flag)) in [
+        ("features.cu", "sm_87", "-lineinfo"),
+        ("features.cu", "sm_90", "-lineinfo"),
+        ("lines/lined.cu", "sm_87", "-G"),
+        ("relocatable.cu", "sm_87", "-rdc=true"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = dir.path().join(format!("{n}.cubin"));
+        let compiled = Command::new(oracles.join("bin/nvcc"))
+            .args([
+                "-cubin",
+                "-std=c++17",
+                "-lineinfo",
+                flag,
+                "-arch",
+                arch,
+                "-o",
+                arg(&out),
+            ])
+            .arg(kernels.join(source))
+            .output()
+            .expect("nvcc");
+        assert!(compiled.status.success(), "{source}: {compiled:?}");
+        files.push(out);
+    }
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        let image = cubin::Image::parse(&bytes).unwrap();
+        let lines = cubin::Lines::read(&image).unwrap();
+        let theirs = nvdisasm_lines(&oracles, &file);
+        for ((kernel, offset), wanted) in &theirs {
+            let section = image.code(kernel).unwrap_or_else(|| panic!("no code {kernel}")).section;
+            let ours = lines.at(section, *offset).map(|at| (at.file.to_owned(), at.line));
+            assert_eq!(
+                ours.as_ref(),
+                wanted.as_ref(),
+                "{}: {kernel} at {offset:#x}",
+                file.display()
+            );
+        }
+        let known = theirs.values().filter(|line| line.is_some()).count();
+        println!("lines: {}: {known} of {} instructions", file.display(), theirs.len());
+        assert!(known > 0);
+    }
+}
+
+/// The line of every instruction in `nvdisasm -g -c`, by kernel and offset.
+#[cfg(feature = "mlir")]
+fn nvdisasm_lines(oracles: &Path, cubin: &Path) -> BTreeMap<(String, u64), Option<(String, u32)>> {
+    let out = Command::new(oracles.join("bin/nvdisasm"))
+        .args(["-g", "-c", arg(cubin)])
+        .output()
+        .expect("nvdisasm");
+    assert!(out.status.success(), "nvdisasm {}", cubin.display());
+    let (mut kernel, mut at, mut all) = (String::new(), None, BTreeMap::new());
+    for line in String::from_utf8(out.stdout).expect("UTF-8").lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix(".text.").and_then(|l| l.strip_suffix(':')) {
+            (kernel, at) = (name.to_owned(), None);
+        } else if let Some((file, number)) = line
+            .strip_prefix("//## File \"")
+            .and_then(|l| l.split_once("\", line "))
+        {
+            at = Some((file.to_owned(), number.parse().expect("a line")));
+        } else if let Some((offset, _)) = line.strip_prefix("/*").and_then(|l| l.split_once("*/")) {
+            let offset = u64::from_str_radix(offset, 16).expect("an offset");
+            all.insert((kernel.clone(), offset), at.clone());
+        }
+    }
+    all
 }
 
 /// Text to compare: blanks do not count, and neither do the names of labels, which nvdisasm makes up, and the remarks
