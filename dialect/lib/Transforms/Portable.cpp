@@ -164,7 +164,7 @@ static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report
   return applyPassRun(func, raw);
 }
 
-// One line for each pass; a test of src/mlir holds the list against the engine's.
+// One line for each pass; src/mlir does not compile when Passes.td and the engine list others.
 #define PORTABLE(Name)                                                                                                         \
   struct Name : sass::impl::Sass##Name##Base<Name> {                                                                          \
     using Sass##Name##Base::Sass##Name##Base;                                                                                  \

@@ -7,6 +7,8 @@ mod bridge;
 #[cfg(feature = "mlir")]
 mod ffi;
 #[cfg(feature = "mlir")]
+mod passes_td;
+#[cfg(feature = "mlir")]
 mod representation;
 #[cfg(feature = "mlir")]
 mod rust_pass;

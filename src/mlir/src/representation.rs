@@ -285,29 +285,3 @@ fn spelled_with(name: &str, first: Option<String>, options: &Options) -> String 
         false => format!("{name}{{{}}}", all.join(" ")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    /// The portable passes of Passes.td with their options, as the build script read them.
-    const PASSES_TD: &[(&str, &[&str])] = include!(concat!(env!("OUT_DIR"), "/passes_td.rs"));
-
-    #[test]
-    fn passes_td_and_the_engine_have_the_same_passes() {
-        let mut engine: Vec<(String, Vec<String>)> = Vec::new();
-        for pass in passes::BUILTIN {
-            let own = pass.options().iter().map(|o| o.name.to_owned());
-            let options = own.chain(["entry".into(), "report".into()]).collect();
-            engine.push((format!("sass-{}", pass.name()), options));
-        }
-        let listed = PASSES_TD.iter();
-        let listed =
-            listed.map(|(name, options)| (name.to_string(), options.iter().map(ToString::to_string).collect()));
-        let mut listed: Vec<(String, Vec<String>)> = listed.collect();
-        engine.sort();
-        listed.sort();
-        assert_eq!(
-            listed, engine,
-            "dialect/include/Sass/Passes.td on the left, passes::BUILTIN on the right"
-        );
-    }
-}

@@ -11,7 +11,7 @@
 //!
 //! **What it costs.** Nothing: FFMA has the same latency and throughput with and without flushing.
 
-use crate::{Context, Options, Pass, PassResult, Refusal, count, instructions};
+use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count, instructions};
 
 /// The modifier that flushes denormals.
 const FTZ: &str = "FTZ";
@@ -19,9 +19,14 @@ const FTZ: &str = "FTZ";
 /// See the module's text.
 pub struct FfmaDeftz;
 
+impl FfmaDeftz {
+    pub(crate) const NAME: &str = "ffma-deftz";
+    pub(crate) const OPTIONS: &[OptionSpec] = &[];
+}
+
 impl Pass for FfmaDeftz {
     fn name(&self) -> &str {
-        "ffma-deftz"
+        Self::NAME
     }
 
     fn summary(&self) -> &str {
@@ -30,6 +35,10 @@ impl Pass for FfmaDeftz {
 
     fn caution(&self) -> Option<&str> {
         Some("changes denormal results")
+    }
+
+    fn options(&self) -> &[OptionSpec] {
+        Self::OPTIONS
     }
 
     fn run(&self, cx: &Context<'_>, kernel: &ir::Kernel, _options: &Options) -> Result<PassResult, Refusal> {

@@ -2,7 +2,7 @@
 //!
 //! One pass a file. A pass is written once, over [`ir::Kernel`], and runs wherever the engine runs: on the command line,
 //! on the device, inside a process that loads kernels. To add one: write the file, implement [`Pass`], list it in
-//! [`BUILTIN`].
+//! `builtin!`.
 
 mod ffma_deftz;
 mod options;
@@ -105,19 +105,30 @@ pub fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The passes of this crate.
-pub const BUILTIN: &[&dyn Pass] = &[&FfmaDeftz, &RetargetParam];
+macro_rules! builtin {
+    ($($pass:ident),*) => {
+        /// The passes of this crate.
+        pub const BUILTIN: &[&dyn Pass] = &[$(&$pass),*];
+
+        /// The name of each and its options, for lists elsewhere that are held against these while they are compiled.
+        pub const BUILTIN_OPTIONS: &[(&str, &[OptionSpec])] = &[$(($pass::NAME, $pass::OPTIONS)),*];
+    };
+}
+builtin!(FfmaDeftz, RetargetParam);
 
 /// The passes that a configuration can name.
 #[derive(Clone)]
 pub struct Registry<'a> {
     passes: Vec<&'a dyn Pass>,
+    /// Where passes are that are not here, to tell whoever names one.
+    pub elsewhere: Option<&'static str>,
 }
 
 impl Default for Registry<'_> {
     fn default() -> Self {
         Registry {
             passes: BUILTIN.to_vec(),
+            elsewhere: None,
         }
     }
 }

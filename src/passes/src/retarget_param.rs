@@ -19,27 +19,30 @@ use crate::{
 
 const OFFSET: OptionKind = OptionKind::Int { min: 0, max: 0xffff };
 
-const OPTIONS: [OptionSpec; 2] = [
-    OptionSpec {
-        name: "from",
-        kind: OFFSET,
-        required: true,
-        help: "byte offset in c[0x0] whose reads move",
-    },
-    OptionSpec {
-        name: "to",
-        kind: OFFSET,
-        required: true,
-        help: "byte offset in c[0x0] to read instead",
-    },
-];
-
 /// See the module's text.
 pub struct RetargetParam;
 
+impl RetargetParam {
+    pub(crate) const NAME: &str = "retarget-param";
+    pub(crate) const OPTIONS: &[OptionSpec] = &[
+        OptionSpec {
+            name: "from",
+            kind: OFFSET,
+            required: true,
+            help: "byte offset in c[0x0] whose reads move",
+        },
+        OptionSpec {
+            name: "to",
+            kind: OFFSET,
+            required: true,
+            help: "byte offset in c[0x0] to read instead",
+        },
+    ];
+}
+
 impl Pass for RetargetParam {
     fn name(&self) -> &str {
-        "retarget-param"
+        Self::NAME
     }
 
     fn summary(&self) -> &str {
@@ -47,7 +50,7 @@ impl Pass for RetargetParam {
     }
 
     fn options(&self) -> &[OptionSpec] {
-        &OPTIONS
+        Self::OPTIONS
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionError> {
