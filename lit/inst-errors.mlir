@@ -41,11 +41,11 @@ sass.func "values" attributes {sm = "sm_87"} {
 
 // -----
 
-sass.func "assembler" attributes {sm = "sm_87"} {
+sass.func "no word" attributes {sm = "sm_87"} {
   %PT = sass.pt
   sass.entry ^bb1
 ^bb1:
-  // expected-error @+1 {{has no `raw 0x<32 digits>`}}
+  // expected-error @+1 {{has no `raw 0x<32 digits>`, and its text tells neither registers nor scheduling; `sass2mlir asm` takes text that does}}
   %0 = sass.MOV_0x802 guard(%PT) 0x00000001, 0xf : (!sass.imm, !sass.imm) -> (!sass.reg)
   sass.end
 }

@@ -30,7 +30,6 @@ struct InstData {
   SassWord word = {0, 0};
   const SassLayout *layout = nullptr; // null: no word yet
   uint32_t label = SASS_LABEL_NONE;   // of a code operand that is no successor
-  bool pinned = true;                 // the word names physical registers; false: made without `raw`, lowering chooses them
   bool converged = false;             // all lanes of the warp get here together
 
   /// False when there is no engine or it does not know the target.

@@ -1,7 +1,7 @@
 //===- InstAsm.cpp - the text of instructions -----------------------------------------------------------===//
 //
 // lit/GRAMMAR.md is the text. Its operand syntax belongs to the engine: here the tokens between the op's name and the word are
-// gathered into a skeleton, in which SASS_MARK stands for each SSA value, and the engine compares or assembles it. Printing is the
+// gathered into a skeleton, in which SASS_MARK stands for each SSA value, which is held against that of the word. Printing is the
 // same the other way round.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -293,39 +293,28 @@ ParseResult asmparse::parseInst(OpAsmParser &parser, OperationState &state) {
     scanner.sawRaw = succeeded(parser.parseOptionalKeyword("raw"));
   }
 
+  if (!scanner.sawRaw)
+    return parser.emitError(loc, "the instruction has no `raw 0x<32 digits>`, and its text tells neither registers nor scheduling; "
+                                 "`sass2mlir asm` takes text that does");
   InstData data;
   data.label = scanner.label;
-  std::string actual;
   SMLoc rawLoc = parser.getCurrentLocation();
-  auto describe = [&] { // fills `actual`
-    if (data.layout->hasLabel && data.label == SASS_LABEL_NONE && !scanner.hasOffset)
-      data.label = SASS_LABEL_SUCCESSOR;
-    if (!data.isOpaque())
-      engine->skeleton(data.layout, data.word, data.label, appendTo, &actual);
-  };
-  if (scanner.sawRaw) {
-    APInt bits;
-    if (parser.parseInteger(bits))
-      return failure();
-    if (bits.getActiveBits() > 128)
-      return parser.emitError(rawLoc, "an instruction word has 128 bits");
-    bits = bits.zextOrTrunc(128);
-    if (!data.set(target, {bits.extractBitsAsZExtValue(64, 0), bits.extractBitsAsZExtValue(64, 64)}))
-      return parser.emitError(rawLoc, "the tables of ") << ref(engine->targetName(target)) << " are not built in";
-    describe();
-    std::string wanted = data.isOpaque() ? "opaque" : squeeze(actual);
-    if (wanted != squeeze(scanner.text))
-      return parser.emitError(loc, "the instruction disagrees with its word, which is `") << readable(wanted) << "`";
-  } else {
-    SassWord word;
-    std::string error;
-    SassStr skeleton = {scanner.text.data(), scanner.text.size()};
-    if (engine->assemble(target, skeleton, &word, appendTo, &error))
-      return parser.emitError(loc) << error;
-    data.set(target, word);
-    data.pinned = false;
-    describe();
-  }
+  APInt bits;
+  if (parser.parseInteger(bits))
+    return failure();
+  if (bits.getActiveBits() > 128)
+    return parser.emitError(rawLoc, "an instruction word has 128 bits");
+  bits = bits.zextOrTrunc(128);
+  if (!data.set(target, {bits.extractBitsAsZExtValue(64, 0), bits.extractBitsAsZExtValue(64, 64)}))
+    return parser.emitError(rawLoc, "the tables of ") << ref(engine->targetName(target)) << " are not built in";
+  if (data.layout->hasLabel && data.label == SASS_LABEL_NONE && !scanner.hasOffset)
+    data.label = SASS_LABEL_SUCCESSOR;
+  std::string actual;
+  if (!data.isOpaque())
+    engine->skeleton(data.layout, data.word, data.label, appendTo, &actual);
+  std::string wanted = data.isOpaque() ? "opaque" : squeeze(actual);
+  if (wanted != squeeze(scanner.text))
+    return parser.emitError(loc, "the instruction disagrees with its word, which is `") << readable(wanted) << "`";
 
   SmallVector<Type> operandTypes, resultTypes;
   for (SassPin pin : getOperandPins(data))
@@ -457,10 +446,8 @@ void asmparse::printInst(Operation *op, OpAsmPrinter &printer) {
     }
   }
   printSuccessors(printer, op, op->getNumOperands() - passed, segments);
-  if (data.pinned) {
-    char text[kWordDigits];
-    os << " raw " << formatWord(data.word, text);
-  }
+  char text[kWordDigits];
+  os << " raw " << formatWord(data.word, text);
   StringRef types = data.isOpaque() ? StringRef() : ref(data.layout->types);
   if (!types.empty() || op->getNumResults()) {
     os << " : (" << types << ") -> (";

@@ -66,8 +66,6 @@ Attribute sass::toAttribute(MLIRContext *context, const InstData &data) {
   else if (data.label != SASS_LABEL_NONE)
     entries.push_back(b.getNamedAttr("label", b.getI32IntegerAttr(data.label)));
   entries.push_back(b.getNamedAttr("sm", b.getStringAttr(targetName(data))));
-  if (!data.pinned)
-    entries.push_back(b.getNamedAttr("unpinned", b.getUnitAttr()));
   entries.push_back(b.getNamedAttr("word", b.getIntegerAttr(b.getIntegerType(128), APInt(128, halves))));
   return b.getDictionaryAttr(entries);
 }
@@ -93,7 +91,6 @@ LogicalResult sass::fromAttribute(InstData &data, Attribute attribute,
   auto sm = dict ? dict.getAs<StringAttr>("sm") : StringAttr();
   if (!word || !word.getType().isInteger(128) || !sm)
     return emitError() << "expected `inst = {sm = \"sm_..\", word = 0x... : i128}`";
-  data.pinned = !dict.get("unpinned");
   data.converged = bool(dict.get("converged"));
   Attribute label = dict.get("label");
   if (auto id = dyn_cast_or_null<IntegerAttr>(label))
@@ -107,7 +104,7 @@ LogicalResult sass::fromAttribute(InstData &data, Attribute attribute,
 
 void sass::writeBytecode(DialectBytecodeWriter &writer, const InstData &data) {
   writer.writeOwnedString(targetName(data));
-  writer.writeVarInt(uint64_t(data.label) << 2 | data.converged << 1 | data.pinned);
+  writer.writeVarInt(uint64_t(data.label) << 1 | data.converged);
   writer.writeVarInt(data.word.lo);
   writer.writeVarInt(data.word.hi);
 }
@@ -119,9 +116,8 @@ LogicalResult sass::readBytecode(DialectBytecodeReader &reader, InstData &data) 
   if (failed(reader.readString(name)) || failed(reader.readVarInt(flags)) || failed(reader.readVarInt(word.lo)) ||
       failed(reader.readVarInt(word.hi)))
     return failure();
-  data.pinned = flags & 1;
-  data.converged = flags >> 1 & 1;
-  data.label = flags >> 2;
+  data.converged = flags & 1;
+  data.label = flags >> 1;
   return setWord(data, name, word, [&] { return reader.emitError(); });
 }
 

@@ -149,7 +149,7 @@ Value SassInst::getMergeOperand(unsigned result) {
 
 std::optional<SassPin> SassInst::getPin(unsigned result) {
   Pins results = getResultPins(getInstData());
-  if (!getInstData().pinned || result >= results.size())
+  if (result >= results.size())
     return std::nullopt;
   return results[result];
 }

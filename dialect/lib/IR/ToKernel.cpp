@@ -9,8 +9,6 @@ LogicalResult KernelArrays::define(SassInst inst, Operation &op) {
   const InstData &data = inst.getInstData();
   if (!data.layout)
     return op.emitOpError("has no instruction word");
-  if (!data.pinned)
-    return op.emitOpError("has no registers: its word was left out, and nothing has chosen registers yet");
   kinds.push_back(data.isOpaque() ? SASS_OP_OPAQUE : SASS_OP_INST);
   words.push_back(data.word);
   labels.push_back(data.label);

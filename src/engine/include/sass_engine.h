@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define SASS_ENGINE_ABI 1u
+#define SASS_ENGINE_ABI 2u
 
 /* Form of a word that no table knows. */
 #define SASS_FORM_OPAQUE 0xffffu
@@ -196,8 +196,6 @@ typedef struct SassEngine {
 
   /* The text from the name to the hidden operands, "FFMA_0x223.FTZ guard(\1@@) -\1A@, \1B@, \1C@", with marks for SSA operands. */
   void (*skeleton)(const SassLayout *layout, SassWord word, uint32_t label, SassSink out, void *user);
-  /* The word of such a text (white space and the indices of marks do not matter); register fields come from the form's filler. */
-  SassStatus (*assemble)(uint32_t target, SassStr skeleton, SassWord *word, SassSink error, void *user);
 
   SassStatus (*getField)(const SassLayout *layout, SassWord word, SassStr field, int64_t *value, SassSink error, void *user);
   /* Fails when the value does not fit or the word would become another form. */

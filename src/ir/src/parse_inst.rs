@@ -60,7 +60,8 @@ impl Parser<'_> {
             }
             self.restore(before);
         }
-        let no_raw = "the instruction has no `raw 0x<32 digits>`: that needs the assembler, which is not there yet";
+        let no_raw = "the instruction has no `raw 0x<32 digits>`, and its text tells neither registers nor scheduling; \
+                      `sass2mlir asm` takes text that does";
         let raw = self.find_raw(at).ok_or_else(|| self.cursor.error_at(at, no_raw))?;
         self.instruction_with(layouts, results, at, raw)
     }

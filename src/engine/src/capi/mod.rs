@@ -22,7 +22,7 @@ pub use passes::{CEdit, CPassContext, PassRun};
 use passes::{EditFn, RemarkFn};
 
 /// The version of the table, `SASS_ENGINE_ABI`.
-const ABI: u32 = 1;
+const ABI: u32 = 2;
 /// `SASS_FORM_OPAQUE`.
 const FORM_OPAQUE: u16 = 0xffff;
 
@@ -522,7 +522,6 @@ pub struct Engine {
     operands: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
     results: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
     skeleton: extern "C" fn(&CLayout, CWord, u32, SinkFn, *mut c_void),
-    assemble: unsafe extern "C" fn(u32, Str, *mut CWord, SinkFn, *mut c_void) -> i32,
     get_field: unsafe extern "C" fn(&CLayout, CWord, Str, *mut i64, Option<SinkFn>, *mut c_void) -> i32,
     set_field: unsafe extern "C" fn(&CLayout, *mut CWord, Str, i64, Option<SinkFn>, *mut c_void) -> i32,
     edit_modifiers: unsafe extern "C" fn(&CLayout, *mut CWord, Str, Str, Option<SinkFn>, *mut c_void) -> i32,
@@ -548,7 +547,6 @@ static TABLE: Engine = Engine {
     operands,
     results,
     skeleton: text::skeleton,
-    assemble: text::assemble,
     get_field,
     set_field,
     edit_modifiers,

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use ir::{Buffer, Sink, walk};
 
-use super::{CLayout, CWord, SinkFn, Str, guarded, known, status};
+use super::{CLayout, CWord, SinkFn, guarded};
 
 /// `SASS_MARK`.
 const MARK: u8 = 1;
@@ -93,17 +93,4 @@ pub(super) extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out
             sink.flush();
         }
     });
-}
-
-pub(super) unsafe extern "C" fn assemble(
-    target: u32,
-    _skeleton: Str,
-    _word: *mut CWord,
-    error: SinkFn,
-    user: *mut c_void,
-) -> i32 {
-    status(Some(error), user, || {
-        known(target).ok_or("the target's tables are not built in")?;
-        Err("the instruction has no `raw 0x<32 digits>`: that needs the assembler, which is not there yet".to_owned())
-    })
 }
