@@ -1,4 +1,4 @@
-// RUN: sass-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(sass.func(test-sass-inst))'
+// RUN: sass-opt %s --load-pass-plugin=%tools/SassTestPasses.so --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(sass.func(test-sass-inst))'
 
 sass.func "unknown form" attributes {sm = "sm_87"} {
   %PT = sass.pt

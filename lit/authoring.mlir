@@ -1,5 +1,5 @@
 // What authors of passes call (dialect/test/TestInst.cpp has the attributes), and what it says when something does not fit.
-// RUN: sass-opt %s --pass-pipeline='builtin.module(sass.func(test-sass-inst))' 2>&1 | FileCheck %s
+// RUN: sass-opt %s --load-pass-plugin=%tools/SassTestPasses.so --pass-pipeline='builtin.module(sass.func(test-sass-inst))' 2>&1 | FileCheck %s
 
 sass.func "k" attributes {sm = "sm_87"} {
   %PT = sass.pt

@@ -1,5 +1,5 @@
 // What the analysis finds, and for what reasons. The CHECK lines stand where they hold.
-// RUN: sass-opt %s --split-input-file --pass-pipeline='builtin.module(sass.func(test-sass-uniformity))' | FileCheck %s
+// RUN: sass-opt %s --load-pass-plugin=%tools/SassTestPasses.so --split-input-file --pass-pipeline='builtin.module(sass.func(test-sass-uniformity))' | FileCheck %s
 
 // Sources. The block's coordinates, parameters and immediates are the same for all lanes; the thread's, the lane's number and whatever memory
 // holds are not, also at an address that all lanes share: another may write it in between, unless it is memory that does not change.

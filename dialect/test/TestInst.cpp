@@ -1,6 +1,7 @@
 //===- TestInst.cpp - what authors of passes call, driven by attributes ------------------------------------===//
 //
-// sass-opt --pass-pipeline='builtin.module(sass.func(test-sass-inst))', for FileCheck. On an instruction:
+// sass-opt --load-pass-plugin=SassTestPasses.so --pass-pipeline='builtin.module(sass.func(test-sass-inst))', for FileCheck.
+// On an instruction:
 //   test.form = "FMUL_0x220_R_R_R"    becomes a new instruction of that form which reads the same;
 //                                     test.fields = {"0.R0" = 5}, test.modifiers = ".FTZ" say what else it is
 //   test.set = {"2.X0" = 5}           gets fields

@@ -1,7 +1,8 @@
 //===- TestUniformity.cpp - writes down what the uniformity analysis finds ---------------------------------===//
 //
-// sass-opt --pass-pipeline='builtin.module(sass.func(test-sass-uniformity))', for FileCheck: results say in `test.results` whether they are
-// uniform, blocks on their first op in `test.args` whether their arguments are, terminators in `test.divergent` that lanes part there.
+// sass-opt --load-pass-plugin=SassTestPasses.so --pass-pipeline='builtin.module(sass.func(test-sass-uniformity))', for FileCheck:
+// results say in `test.results` whether they are uniform, blocks on their first op in `test.args` whether their arguments are,
+// terminators in `test.divergent` that lanes part there.
 //
 //===--------------------------------------------------------------------------------------------------------===//
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds sass-opt, the plugin and the example pass beside the program: tools.sh PROFILE (debug or release)
+# Builds sass-opt, the plugin, the example pass and those for tests beside the program: tools.sh PROFILE (debug or release)
 # The C++ was built by src/mlir's build script; this goes on in the same folder. Nothing happens without LLVM 22.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -10,5 +10,5 @@ release=()
 [ "$profile" = debug ] || release=(--release)
 cargo rustc "${release[@]}" --quiet --package sass2mlir-engine --crate-type staticlib
 cmake -S dialect -B "$out/dialect/build" -DSASS_ENGINE_LIB="$out/$profile/libsass2mlir_engine.a" >"$out/dialect/cmake.log"
-cmake --build "$out/dialect/build" --target sass-opt SassDialectPlugin SassAddToMul >"$out/dialect/cmake.log"
-cp "$out/dialect/build/"{sass-opt,libSassDialectPlugin.so,SassAddToMul.so} "$out/$profile/"
+cmake --build "$out/dialect/build" --target sass-opt SassDialectPlugin SassAddToMul SassTestPasses >"$out/dialect/cmake.log"
+cp "$out/dialect/build/"{sass-opt,libSassDialectPlugin.so,SassAddToMul.so,SassTestPasses.so} "$out/$profile/"

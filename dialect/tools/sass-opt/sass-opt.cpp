@@ -12,20 +12,12 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
-// Passes of dialect/test.
-namespace sass {
-void registerTestInst();
-void registerTestUniformity();
-} // namespace sass
-
 int main(int argc, char **argv) {
   sassSetEngine(sassEngineTable());
   mlir::DialectRegistry registry;
   registry.insert<sass::SassDialect, mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
                   mlir::gpu::GPUDialect, mlir::NVVM::NVVMDialect, mlir::nvgpu::NVGPUDialect, mlir::vector::VectorDialect>();
   sass::registerSassPasses();
-  sass::registerTestInst();
-  sass::registerTestUniformity();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "sass-opt: passes over GPU machine code\n", registry));
 }
