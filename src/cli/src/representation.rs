@@ -1,9 +1,12 @@
 //! `--ir`: what holds kernels between lifting and lowering.
 
+#[cfg(feature = "mlir")]
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use engine::config::Draft;
 use engine::{Internal, Representation};
 
 /// The values of `--ir`.
@@ -84,8 +87,17 @@ pub fn choose(ir: Option<Ir>) -> Result<Box<dyn Representation>> {
     }
 }
 
+/// Where the passes are that [`native_passes`] does not give.
+pub fn other_passes(ir: Option<Ir>) -> &'static str {
+    match (cfg!(feature = "mlir"), ir) {
+        (false, _) => "passes of MLIR and of plugins need the build with MLIR",
+        (true, Some(Ir::Internal)) => "passes of MLIR and of plugins need `--ir mlir`",
+        (true, _) => "passes of plugins need `--passes DIR`",
+    }
+}
+
 /// The passes of a configuration that only MLIR has, after loading the plugins of a folder.
-pub fn native_passes(ir: Option<Ir>, folder: Option<&Path>, config: &str) -> Result<Vec<Box<dyn passes::Pass>>> {
+pub fn native_passes(ir: Option<Ir>, folder: Option<&Path>, config: &Draft<'_>) -> Result<Vec<Box<dyn passes::Pass>>> {
     let plugins = folder.map(plugins).transpose()?.unwrap_or_default();
     #[cfg(feature = "mlir")]
     if ir != Some(Ir::Internal) {
@@ -93,12 +105,12 @@ pub fn native_passes(ir: Option<Ir>, folder: Option<&Path>, config: &str) -> Res
             mlir::load_pass_plugin(&plugin.display().to_string())?;
         }
         let known = passes::Registry::default();
-        let mut names = engine::config::pass_names(config);
-        names.retain(|name| known.get(name).is_none() && mlir::has_pass(name));
-        names.sort();
-        names.dedup();
-        let native = |name| Box::new(mlir::NativePass(name)) as Box<dyn passes::Pass>;
-        return Ok(names.into_iter().map(native).collect());
+        let names: BTreeSet<&str> = config.pass_names().collect();
+        let native = names
+            .into_iter()
+            .filter(|name| known.get(name).is_none() && mlir::has_pass(name));
+        let boxed = |name: &str| Box::new(mlir::NativePass(name.to_owned())) as Box<dyn passes::Pass>;
+        return Ok(native.map(boxed).collect());
     }
     let _ = (ir, config);
     match plugins.first() {

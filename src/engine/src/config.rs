@@ -130,12 +130,44 @@ const MODES: [&str; 2] = ["apply", "report"];
 impl<'a> Config<'a> {
     /// Reads a configuration. `file` is only for messages.
     pub fn parse(text: &str, file: &str, registry: &Registry<'a>) -> Result<Config<'a>, ConfigErrors> {
-        let mut reader = Reader {
-            text,
-            file,
-            errors: Vec::new(),
-        };
-        let entries = reader.document(registry);
+        Draft::read(text, file)?.config(registry)
+    }
+}
+
+/// A configuration that is TOML, and of which nothing else is known yet.
+pub struct Draft<'t> {
+    text: &'t str,
+    file: &'t str,
+    root: Spanned<DeTable<'t>>,
+}
+
+impl<'t> Draft<'t> {
+    /// Reads the TOML. `file` is only for messages.
+    pub fn read(text: &'t str, file: &'t str) -> Result<Draft<'t>, ConfigErrors> {
+        match DeTable::parse(text) {
+            Ok(root) => Ok(Draft { text, file, root }),
+            Err(e) => {
+                let mut reader = Reader::new(text, file);
+                let end = text.len();
+                reader.error(e.span().unwrap_or(end..end), e.message().replace('\n', ", "), None);
+                Err(ConfigErrors(reader.errors))
+            }
+        }
+    }
+
+    /// The passes that it names, known or not.
+    pub fn pass_names(&self) -> impl Iterator<Item = &str> {
+        let tables = self.root.get_ref().get("pass").and_then(|p| p.get_ref().as_array());
+        tables.into_iter().flat_map(|tables| tables.iter()).filter_map(|table| {
+            let name = table.get_ref().as_table()?.get("name")?;
+            name.get_ref().as_str()
+        })
+    }
+
+    /// Looks everything up and checks it.
+    pub fn config<'a>(&self, registry: &Registry<'a>) -> Result<Config<'a>, ConfigErrors> {
+        let mut reader = Reader::new(self.text, self.file);
+        let entries = reader.document(self.root.get_ref(), registry);
         if reader.errors.is_empty() {
             Ok(Config { entries })
         } else {
@@ -145,26 +177,21 @@ impl<'a> Config<'a> {
     }
 }
 
-/// The passes that a configuration names, known or not; none if it cannot be read.
-pub fn pass_names(text: &str) -> Vec<String> {
-    let Ok(root) = DeTable::parse(text) else {
-        return Vec::new();
-    };
-    let tables = root.get_ref().get("pass").and_then(|p| p.get_ref().as_array());
-    let names = tables.into_iter().flat_map(|tables| tables.iter()).filter_map(|table| {
-        let name = table.get_ref().as_table()?.get("name")?;
-        name.get_ref().as_str().map(str::to_owned)
-    });
-    names.collect()
-}
-
 struct Reader<'t> {
     text: &'t str,
     file: &'t str,
     errors: Vec<ConfigError>,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, file: &'t str) -> Reader<'t> {
+        Reader {
+            text,
+            file,
+            errors: Vec::new(),
+        }
+    }
+
     fn error(&mut self, span: Range<usize>, message: impl Into<String>, help: Option<String>) {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
@@ -177,17 +204,9 @@ impl Reader<'_> {
         });
     }
 
-    fn document<'a>(&mut self, registry: &Registry<'a>) -> Vec<Entry<'a>> {
-        let root = match DeTable::parse(self.text) {
-            Ok(root) => root,
-            Err(e) => {
-                let end = self.text.len();
-                self.error(e.span().unwrap_or(end..end), e.message().replace('\n', ", "), None);
-                return Vec::new();
-            }
-        };
+    fn document<'a>(&mut self, root: &DeTable<'_>, registry: &Registry<'a>) -> Vec<Entry<'a>> {
         let mut entries = Vec::new();
-        for (key, value) in root.get_ref() {
+        for (key, value) in root {
             if key.get_ref() != "pass" {
                 let help = suggest(key.get_ref(), ["pass"]).or_else(|| Some("a pass is a `[[pass]]` table".to_owned()));
                 self.error(key.span(), format!("unknown key `{}`", key.get_ref()), help);
@@ -263,7 +282,10 @@ impl Reader<'_> {
         let found = registry.get(name);
         if found.is_none() {
             let names: Vec<_> = registry.iter().map(|p| p.name()).collect();
-            let help = suggest(name, names.iter().copied()).unwrap_or_else(|| format!("known: {}", names.join(", ")));
+            let help = suggest(name, names.iter().copied()).unwrap_or_else(|| {
+                let elsewhere = registry.elsewhere.map_or_else(String::new, |note| format!("; {note}"));
+                format!("known: {}{elsewhere}", names.join(", "))
+            });
             self.error(value.span(), format!("unknown pass `{name}`"), Some(help));
         }
         found

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use engine::config::Draft;
 use engine::report::{ImageReport, KernelReport};
 use engine::{Config, KernelText, Outcome};
 use passes::Registry;
@@ -19,12 +20,14 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
     let representation = representation::choose_with(ir, &a.pipeline)?;
     let (name, config_name) = (a.file.display().to_string(), a.config.display().to_string());
     let config_text = output::read_text(&a.config)?;
-    let natives = representation::native_passes(ir, a.passes.as_deref(), &config_text)?;
+    let draft = Draft::read(&config_text, &config_name)?;
+    let natives = representation::native_passes(ir, a.passes.as_deref(), &draft)?;
     let mut registry = Registry::default();
+    registry.elsewhere = Some(representation::other_passes(ir));
     for pass in &natives {
         registry.add(&**pass)?;
     }
-    let config = Config::parse(&config_text, &config_name, &registry)?;
+    let config = draft.config(&registry)?;
     let bytes = output::read_container(&a.file)?;
     output::keep_apart(a.output.as_deref(), [&*a.file, &*a.config])?;
     let options = engine::Options {
