@@ -6,111 +6,142 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use common::files;
+use cubin::CubinError;
 use ir::{Def, Kernel, OpKind, Source, ValueId};
 use isa::{Effects, Isa};
+use rayon::prelude::*;
 use sass2mlir_mlir::Bridge;
 
-/// Every kernel of a file with its code; none if the tables for it are not built in.
-fn kernels(bytes: &[u8]) -> Vec<(Kernel, Vec<u8>)> {
-    let Ok(image) = cubin::Image::parse(bytes) else {
-        return Vec::new();
-    };
-    let Ok(isa) = Isa::for_target(image.target()) else {
-        return Vec::new();
-    };
-    let codes = image.codes().iter();
-    codes
-        .filter_map(|code| {
-            let source = Source::from_code(image.target(), code);
-            Some((ir::lift(isa, &source).ok()?, source.code.to_vec()))
-        })
-        .collect()
+/// What a test has gone through: kernels and instructions by target, and files by the reason why they were not.
+#[derive(Default)]
+struct Counts {
+    targets: BTreeMap<String, (usize, usize)>,
+    passed_over: BTreeMap<String, usize>,
+}
+
+/// Calls `check` with every kernel of every file and its code, files side by side, each with a context of its own. A file may be passed
+/// over for its target alone.
+fn each_kernel(check: impl Fn(&Bridge, &str, Kernel, &[u8]) + Sync) -> Counts {
+    let counts = Mutex::new(Counts::default());
+    files().par_iter().for_each(|file| {
+        let bytes = fs::read(file).unwrap();
+        let place = file.display();
+        let pass_over = |why: String| *counts.lock().unwrap().passed_over.entry(why).or_default() += 1;
+        let image = match cubin::Image::parse(&bytes) {
+            Ok(image) => image,
+            Err(e @ CubinError::UnknownTarget { .. }) => return pass_over(e.to_string()),
+            Err(e) => panic!("{place}: {e}"),
+        };
+        let target = image.target();
+        let isa = match Isa::for_target(target) {
+            Ok(isa) => isa,
+            Err(e) => return pass_over(e.to_string()),
+        };
+        let bridge = Bridge::new(false).unwrap();
+        for code in image.codes() {
+            let source = Source::from_code(target, code);
+            let place = format!("{place}: {}", source.name);
+            let kernel = ir::lift(isa, &source).unwrap_or_else(|e| panic!("{place}: {e}"));
+            let mut counts = counts.lock().unwrap();
+            let (kernels, instructions) = counts.targets.entry(target.to_string()).or_default();
+            *kernels += 1;
+            *instructions += kernel.instruction_count();
+            drop(counts);
+            check(&bridge, &place, kernel, source.code);
+        }
+    });
+    counts.into_inner().unwrap()
+}
+
+impl Counts {
+    /// Says them. Nothing gone through is a failure.
+    fn say(&self, what: &str) {
+        for (target, (kernels, instructions)) in &self.targets {
+            println!("{what}: {target}: {kernels} kernels, {instructions} instructions");
+        }
+        for (why, files) in &self.passed_over {
+            println!("{what}: {files} files passed over: {why}");
+        }
+        let (kernels, instructions) = self.targets.values().fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1));
+        println!(
+            "{what}: {} targets, {kernels} kernels, {instructions} instructions",
+            self.targets.len()
+        );
+        assert!(kernels > 0);
+    }
 }
 
 #[test]
-fn every_bundled_kernel_comes_back() {
-    let bridge = Bridge::new(false).unwrap();
-    let (mut kernel_count, mut instructions) = (0, 0);
-    for file in files() {
-        let bytes = fs::read(&file).unwrap();
-        for (kernel, code) in kernels(&bytes) {
-            let place = format!("{}: {}", file.display(), kernel.name);
-            kernel_count += 1;
-            instructions += kernel.instruction_count();
-            let expected = ir::print_module(std::slice::from_ref(&kernel));
+fn every_kernel_comes_back() {
+    let counts = each_kernel(|bridge, place, kernel, code| {
+        let expected = ir::print_module(std::slice::from_ref(&kernel));
+        let module = bridge
+            .module(std::slice::from_ref(&kernel), true)
+            .unwrap_or_else(|e| panic!("{place}: {e}"));
+        module.verify().unwrap_or_else(|e| panic!("{place}: {e}"));
+        let lower = |module: &sass2mlir_mlir::Module<'_>, way: &str| {
+            let back = module.kernels().unwrap_or_else(|e| panic!("{place}: {way}: {e}"));
+            assert_eq!(back.len(), 1, "{place}: {way}");
+            let lowered = ir::lower(&back[0]).unwrap_or_else(|e| panic!("{place}: {way}: {e}"));
+            assert!(lowered == code, "{place}: other bytes by {way}");
+        };
+        lower(&module, "memory");
 
-            let module = bridge
-                .module(std::slice::from_ref(&kernel), true)
-                .unwrap_or_else(|e| panic!("{place}: {e}"));
-            module.verify().unwrap_or_else(|e| panic!("{place}: {e}"));
-            let lower = |module: &sass2mlir_mlir::Module<'_>, way: &str| {
-                let back = module.kernels().unwrap_or_else(|e| panic!("{place}: {way}: {e}"));
-                assert_eq!(back.len(), 1, "{place}: {way}");
-                let lowered = ir::lower(&back[0]).unwrap_or_else(|e| panic!("{place}: {way}: {e}"));
-                assert!(lowered == code, "{place}: other bytes by {way}");
-            };
-            lower(&module, "memory");
-
-            let text = module.to_text();
-            if text != expected {
-                let differs = text.lines().zip(expected.lines()).find(|(a, b)| a != b);
-                let (mlir, internal) = differs.unwrap_or(("more or fewer lines", ""));
-                panic!("{place}: the texts differ:\n  mlir     {mlir}\n  internal {internal}");
-            }
-            let parsed = bridge.parse(text.as_bytes()).unwrap_or_else(|e| panic!("{place}: {e}"));
-            lower(&parsed, "text");
-            assert!(
-                parsed.to_text() == text,
-                "{place}: text, parsed and printed, is other text"
-            );
-
-            let binary = module.to_bytecode();
-            let read = bridge
-                .parse(&binary)
-                .unwrap_or_else(|e| panic!("{place}: bytecode: {e}"));
-            lower(&read, "bytecode");
-            assert!(read.to_text() == text, "{place}: the bytecode's text is other text");
+        let text = module.to_text();
+        if text != expected {
+            let differs = text.lines().zip(expected.lines()).find(|(a, b)| a != b);
+            let (mlir, internal) = differs.unwrap_or(("more or fewer lines", ""));
+            panic!("{place}: the texts differ:\n  mlir     {mlir}\n  internal {internal}");
         }
-    }
-    println!("{kernel_count} kernels, {instructions} instructions");
-    assert!(kernel_count > 0);
+        let parsed = bridge.parse(text.as_bytes()).unwrap_or_else(|e| panic!("{place}: {e}"));
+        lower(&parsed, "text");
+        assert!(
+            parsed.to_text() == text,
+            "{place}: text, parsed and printed, is other text"
+        );
+
+        let binary = module.to_bytecode();
+        let read = bridge
+            .parse(&binary)
+            .unwrap_or_else(|e| panic!("{place}: bytecode: {e}"));
+        lower(&read, "bytecode");
+        assert!(read.to_text() == text, "{place}: the bytecode's text is other text");
+    });
+    counts.say("memory, text, bytecode");
 }
 
 #[test]
 fn upstream_passes_keep_a_function_whole() {
-    let bridge = Bridge::new(true).unwrap();
-    let (mut count, mut live_ins, mut unread) = (0, 0, 0);
-    for file in files() {
-        let bytes = fs::read(&file).unwrap();
-        for (kernel, _) in kernels(&bytes) {
-            let place = format!("{}: {}", file.display(), kernel.name);
-            let mut module = bridge.module(std::slice::from_ref(&kernel), false).unwrap();
-            module
-                .run("builtin.module(canonicalize,cse)")
-                .unwrap_or_else(|e| panic!("{place}: {e}"));
-            module.verify().unwrap_or_else(|e| panic!("{place}: {e}"));
-            // (It has moved, so that words of branches disagree with their labels, and is a kernel again when it has been lowered.)
-            let (before, mut after) = (Whole::of(&kernel), Whole::of_text(&module.to_text()));
-            after.stays.retain(|name, _| before.stays.contains_key(name));
-            assert_eq!(before.stays, after.stays, "{place}: what has an effect");
-            assert_eq!(before.labels, after.labels, "{place}: labels");
-            assert_eq!(
-                before.entered, after.entered,
-                "{place}: blocks that the prologue enters"
-            );
-            let lost: Vec<_> = before.read.difference(&after.live_ins).collect();
-            assert!(lost.is_empty(), "{place}: live-ins {lost:?} are gone");
-            assert!(after.live_ins.is_subset(&before.live_ins), "{place}: new live-ins");
-            count += 1;
-            live_ins += before.live_ins.len();
-            unread += before.live_ins.len() - before.read.len();
-        }
-    }
-    println!(
-        "canonicalize,cse: {count} kernels, {live_ins} live-ins, {unread} of them read by nothing that has an effect"
-    );
+    let (live_ins, unread) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let counts = each_kernel(|bridge, place, kernel, _| {
+        let mut module = bridge.module(std::slice::from_ref(&kernel), false).unwrap();
+        module
+            .run("builtin.module(canonicalize,cse)")
+            .unwrap_or_else(|e| panic!("{place}: {e}"));
+        module.verify().unwrap_or_else(|e| panic!("{place}: {e}"));
+        // (It has moved, so that words of branches disagree with their labels, and is a kernel again when it has been lowered.)
+        let (before, mut after) = (Whole::of(&kernel), Whole::of_text(&module.to_text()));
+        after.stays.retain(|name, _| before.stays.contains_key(name));
+        assert_eq!(before.stays, after.stays, "{place}: what has an effect");
+        assert_eq!(before.labels, after.labels, "{place}: labels");
+        assert_eq!(
+            before.entered, after.entered,
+            "{place}: blocks that the prologue enters"
+        );
+        let lost: Vec<_> = before.read.difference(&after.live_ins).collect();
+        assert!(lost.is_empty(), "{place}: live-ins {lost:?} are gone");
+        assert!(after.live_ins.is_subset(&before.live_ins), "{place}: new live-ins");
+        live_ins.fetch_add(before.live_ins.len(), Relaxed);
+        unread.fetch_add(before.live_ins.len() - before.read.len(), Relaxed);
+    });
+    counts.say("canonicalize,cse");
+    let (live_ins, unread) = (live_ins.into_inner(), unread.into_inner());
+    println!("canonicalize,cse: {live_ins} live-ins, {unread} of them read by nothing that has an effect");
 }
 
 /// What has to be there after any upstream pass.
