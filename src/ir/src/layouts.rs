@@ -24,12 +24,12 @@ impl Hash for Key {
     }
 }
 
-/// A number whose bits depend on all bits.
+/// A number whose high bits depend on all bits, and its low bits on these.
 #[inline]
 fn mix(bits: u128) -> u64 {
     let low = (bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let high = ((bits >> 64) as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    let mixed = low ^ high.rotate_left(32);
+    let mixed = low ^ high;
     mixed ^ mixed >> 32
 }
 
@@ -122,17 +122,17 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Many more than the layouts that a usual kernel has.
-    const PLACES: usize = 1 << 11;
+    /// Many more than the patterns that usual kernels have together, so that few of them want the same place.
+    const PLACES: usize = 1 << 13;
 
     #[inline]
     fn place(&self, word: Word) -> usize {
         let key = word.0 & self.masks[usize::from(self.opcodes[word.0 as usize & 0xfff])];
-        (mix(key) >> 32) as usize % Recent::PLACES
+        (mix(key) >> (64 - Recent::PLACES.ilog2())) as usize
     }
 
     /// The position in `known`, if the word looks like one that was seen not too long ago.
-    #[inline]
+    #[inline(always)]
     fn get(&self, word: Word) -> Option<u32> {
         let (pattern, known) = self.links.get(usize::from(self.places[self.place(word)]))?;
         pattern.matches(word).then_some(*known)
@@ -165,7 +165,7 @@ pub(crate) struct Layouts {
 
 impl Layouts {
     pub fn new(isa: &'static Isa, target: Target) -> Layouts {
-        Layouts::continued(isa, target, Vec::new())
+        Layouts::continued(isa, target, Vec::with_capacity(64))
     }
 
     /// More layouts for a kernel that has some.
@@ -193,11 +193,14 @@ impl Layouts {
     /// The position of the word's layout in `list`; [`NONE`] for an opaque word.
     #[inline]
     pub fn get(&mut self, word: Word) -> u32 {
-        let known = self.cache.recent.get(word).or_else(|| self.search(word));
-        known.map_or(NONE, |known| self.listed(known))
+        match self.cache.recent.get(word) {
+            Some(known) => self.listed(known),
+            None => self.search(word).map_or(NONE, |known| self.listed(known)),
+        }
     }
 
     /// The position in `known`, for a word that does not look like one before. `None` for an opaque word.
+    #[cold]
     fn search(&mut self, word: Word) -> Option<u32> {
         let inst = self.isa.decode(word);
         let pattern = self.isa.pattern(inst)?;
@@ -216,7 +219,7 @@ impl Layouts {
     }
 
     /// The position in `list` of a layout, which is put there if it was not used in this kernel before.
-    #[inline]
+    #[inline(always)]
     fn listed(&mut self, known: u32) -> u32 {
         let known = &mut self.cache.known[known as usize];
         if known.kernel != self.cache.kernel {

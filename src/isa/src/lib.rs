@@ -124,6 +124,9 @@ impl Isa {
     pub fn for_target(target: Target) -> Result<&'static Self, IsaError> {
         static ISAS: [OnceLock<Isa>; TARGETS] = [const { OnceLock::new() }; TARGETS];
         static FAMILIES: [OnceLock<Tables>; TARGETS] = [const { OnceLock::new() }; TARGETS];
+        if let Some(isa) = ISAS[target as usize].get() {
+            return Ok(isa);
+        }
         if !blob::is_known() {
             return Err(IsaError::Layout);
         }
