@@ -4,11 +4,9 @@
 //! calls to a fixpoint. A call whose callee is not known reads and writes every register of the section; a return to a caller that is
 //! not known hands all of them back.
 
-use std::collections::HashMap;
-
 use crate::cfg::{Cfg, Decoded};
 use crate::layout::Flow;
-use crate::ssa::{Accesses, members};
+use crate::ssa::Accesses;
 
 /// Registers as a bit set over dense numbers.
 type Set = Box<[u64]>;
@@ -16,11 +14,18 @@ type Set = Box<[u64]>;
 /// Calls back with (register, written) for every register that an instruction reads, then for those that it writes.
 pub(crate) type EachAccess<'a> = &'a dyn Fn(usize, &mut dyn FnMut(usize, bool));
 
-/// The extra reads and writes, by instruction.
+/// What one instruction reads and writes beyond its own registers.
+pub(crate) struct Summary {
+    pub instruction: u32,
+    reads: u32,
+    writes: u32,
+}
+
+/// The extra reads and writes.
 #[derive(Default)]
 pub(crate) struct Summaries {
-    /// By instruction: sets in `sets` that it reads and writes; empty if no instruction has any.
-    by_instruction: Vec<(u32, u32)>,
+    /// Those of calls and returns, ascending.
+    pub list: Vec<Summary>,
     sets: Vec<Set>,
 }
 
@@ -48,54 +53,48 @@ impl Summaries {
         let everything = full(registers, words);
         let none = summaries.add(vec![0; words].into());
         let all = summaries.add(everything.clone());
-        summaries.by_instruction = vec![(none, none); cfg.code_end()];
         let mut functions = Functions::new(code, cfg, accesses, &everything, each_access);
         let known = functions.solve();
-        for call in &cfg.calls {
+        for call in cfg.calls.iter().filter(|c| (c.at as usize) < cfg.code_end()) {
             let callee = call.callee.filter(|_| known).and_then(|c| functions.effects_of(c));
-            let sets = match callee {
+            let (reads, writes) = match callee {
                 Some(effects) => {
-                    let reads = effects.reads(is_guarded(code, call.at));
+                    let reads = effects.reads(is_guarded(code, call.at)).collect();
                     (summaries.add(reads), summaries.add(effects.may_write.clone()))
                 }
                 None => (all, all),
             };
-            if let Some(at) = summaries.by_instruction.get_mut(call.at as usize) {
-                *at = sets;
-            }
+            summaries.list.push(Summary {
+                instruction: call.at,
+                reads,
+                writes,
+            });
         }
         // With an indirect call, any function may be its callee.
         let open = !known || cfg.calls.iter().any(|c| c.callee.is_none());
         for (b, last) in returns {
             let handed_back = functions.handed_back(b).filter(|_| !open);
-            let set = handed_back.map_or(all, |set| summaries.add(set));
-            summaries.by_instruction[last as usize] = (set, none);
+            let reads = handed_back.map_or(all, |set| summaries.add(set));
+            summaries.list.push(Summary {
+                instruction: last,
+                reads,
+                writes: none,
+            });
         }
+        summaries.list.sort_unstable_by_key(|s| s.instruction);
         summaries
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.by_instruction.is_empty()
+    /// The registers that instructions read beyond their own, ascending by instruction.
+    pub fn reads(&self) -> impl Iterator<Item = (u32, &[u64])> + Clone {
+        self.list.iter().map(|s| (s.instruction, &*self.sets[s.reads as usize]))
     }
 
-    /// Dense numbers of the registers that the instruction reads beyond its own.
-    pub fn reads(&self, instruction: u32) -> impl Iterator<Item = usize> + '_ {
-        self.set(instruction, |s| s.0)
-    }
-
-    /// Dense numbers of the registers that the instruction writes beyond its own.
-    pub fn writes(&self, instruction: u32) -> impl Iterator<Item = usize> + '_ {
-        self.set(instruction, |s| s.1)
-    }
-
-    fn set(&self, instruction: u32, which: impl Fn(&(u32, u32)) -> u32) -> impl Iterator<Item = usize> + '_ {
-        let sets = self.by_instruction.get(instruction as usize);
-        // Set 0 is the empty one.
-        members(
-            sets.map(which)
-                .filter(|s| *s != 0)
-                .map_or(&[], |s| &self.sets[s as usize]),
-        )
+    /// The registers that instructions write beyond their own, ascending by instruction.
+    pub fn writes(&self) -> impl Iterator<Item = (u32, &[u64])> + Clone {
+        self.list
+            .iter()
+            .map(|s| (s.instruction, &*self.sets[s.writes as usize]))
     }
 
     fn add(&mut self, set: Set) -> u32 {
@@ -131,27 +130,23 @@ struct Effects {
 
 impl Effects {
     /// What a call reads: what the callee needs, and what may pass through it unwritten.
-    fn reads(&self, guarded: bool) -> Set {
-        let must = self.surely_writes(guarded);
-        let passed = self.may_write.iter().zip(&must).map(|(may, must)| may & !must);
-        self.needs.iter().zip(passed).map(|(n, p)| n | p).collect()
+    fn reads(&self, guarded: bool) -> impl Iterator<Item = u64> {
+        let written = self.may_write.iter().zip(self.surely_writes(guarded));
+        let passed = written.map(|(may, must)| may & !must);
+        self.needs.iter().zip(passed).map(|(n, p)| n | p)
     }
 
     /// What a call writes whatever happens: nothing if it may be skipped.
-    fn surely_writes(&self, guarded: bool) -> Set {
-        match guarded {
-            true => vec![0; self.must_write.len()].into(),
-            false => self.must_write.clone(),
-        }
+    fn surely_writes(&self, guarded: bool) -> impl Iterator<Item = u64> {
+        let mask = if guarded { 0 } else { u64::MAX };
+        self.must_write.iter().map(move |w| w & mask)
     }
 }
 
 /// Code without calls, or a call.
 enum Step {
-    Straight {
-        reads: Set,
-        writes: Set,
-    },
+    /// Its accesses are those of that block in `runs`.
+    Straight(usize),
     Call {
         /// The callee's number, if it is known.
         callee: Option<usize>,
@@ -166,14 +161,24 @@ struct Function {
     effects: Effects,
 }
 
+impl Function {
+    /// The position of a block in `blocks`.
+    fn position(&self, block: u32) -> Option<usize> {
+        self.blocks.binary_search(&block).ok()
+    }
+}
+
 /// The functions that known calls lead to.
 struct Functions<'a> {
     cfg: &'a Cfg,
     everything: &'a Set,
-    by_entry: HashMap<u32, usize>,
+    /// By entry.
     list: Vec<Function>,
-    /// By block; none for those that are in no function.
-    steps: Vec<Vec<Step>>,
+    /// The accesses of blocks, counted with the prologue; behind them those of the pieces of blocks with calls.
+    runs: Accesses,
+    /// By block, one more entry: in `steps`. None for blocks that are in no function.
+    step_start: Vec<u32>,
+    steps: Vec<Step>,
     visits: usize,
 }
 
@@ -188,20 +193,22 @@ impl<'a> Functions<'a> {
         let mut entries: Vec<u32> = cfg.calls.iter().filter_map(|c| c.callee).collect();
         entries.sort_unstable();
         entries.dedup();
-        let by_entry: HashMap<u32, usize> = entries.iter().enumerate().map(|(n, e)| (*e, n)).collect();
         let mut functions = Functions {
             cfg,
             everything,
-            steps: (0..cfg.len()).map(|_| Vec::new()).collect(),
             list: Vec::with_capacity(entries.len()),
-            by_entry,
+            runs: accesses.clone(),
+            step_start: Vec::with_capacity(cfg.len() + 1),
+            steps: Vec::new(),
             visits: 0,
         };
         let nothing: Set = vec![0; accesses.words].into();
         let mut seen = vec![u32::MAX; cfg.len()];
+        let mut stack = Vec::new();
         for (n, &entry) in entries.iter().enumerate() {
             let mut blocks = Vec::new();
-            let mut stack = vec![entry];
+            stack.clear();
+            stack.push(entry);
             while let Some(b) = stack.pop().filter(|_| functions.visits < BUDGET) {
                 if std::mem::replace(&mut seen[b as usize], n as u32) != n as u32 {
                     functions.visits += 1;
@@ -222,22 +229,48 @@ impl<'a> Functions<'a> {
         }
         // Only blocks of functions are asked for their steps.
         let mut calls = cfg.calls.iter().peekable();
-        for (b, _) in seen.iter().enumerate().filter(|(_, owner)| **owner != u32::MAX) {
+        for (b, owner) in seen.into_iter().enumerate() {
+            functions.step_start.push(functions.steps.len() as u32);
+            if owner == u32::MAX {
+                continue;
+            }
             let (start, end) = (cfg.start[b] as usize, cfg.start[b + 1] as usize);
             while calls.next_if(|c| (c.at as usize) < start).is_some() {}
-            let steps = &mut functions.steps[b];
+            if calls.peek().is_none_or(|c| c.at as usize >= end) {
+                functions.steps.push(Step::Straight(b + 1));
+                continue;
+            }
             let mut from = start;
             while let Some(call) = calls.next_if(|c| (c.at as usize) < end) {
                 // The call's own operands are read before it.
-                steps.push(straight(accesses.words, from..call.at as usize + 1, each_access));
-                let callee = call.callee.and_then(|c| functions.by_entry.get(&c).copied());
+                functions.straight(from..call.at as usize + 1, each_access);
+                let callee = call.callee.and_then(|c| entries.binary_search(&c).ok());
                 let guarded = is_guarded(code, call.at);
-                steps.push(Step::Call { callee, guarded });
+                functions.steps.push(Step::Call { callee, guarded });
                 from = call.at as usize + 1;
             }
-            steps.push(straight(accesses.words, from..end, each_access));
+            functions.straight(from..end, each_access);
         }
+        functions.step_start.push(functions.steps.len() as u32);
         functions
+    }
+
+    /// Adds a step that is a run of instructions.
+    fn straight(&mut self, range: std::ops::Range<usize>, each_access: EachAccess<'_>) {
+        let run = self.runs.add_block();
+        let mut block = self.runs.block(run);
+        for i in range {
+            each_access(i, &mut |register, written| match written {
+                true => block.write(register),
+                false => block.read(register),
+            });
+        }
+        self.steps.push(Step::Straight(run));
+    }
+
+    fn steps_of(&self, block: u32) -> &[Step] {
+        let b = block as usize;
+        &self.steps[self.step_start[b] as usize..self.step_start[b + 1] as usize]
     }
 
     /// Grows the effects until nothing changes; false if that takes too long.
@@ -264,30 +297,27 @@ impl<'a> Functions<'a> {
     }
 
     fn effects_of(&self, entry: u32) -> Option<&Effects> {
-        self.by_entry.get(&entry).map(|&n| &self.list[n].effects)
+        let n = self.list.binary_search_by_key(&entry, |f| f.entry).ok()?;
+        Some(&self.list[n].effects)
     }
 
     /// What a return at the end of the block may hand back: all that the functions it belongs to write. `None` if it belongs to none.
     fn handed_back(&self, block: usize) -> Option<Set> {
-        let owners = self
-            .list
-            .iter()
-            .filter(|f| f.blocks.binary_search(&(block as u32)).is_ok());
-        owners.fold(None, |all, f| {
-            let mut set = all.unwrap_or_else(|| vec![0; f.effects.may_write.len()].into());
-            set.iter_mut().zip(&f.effects.may_write).for_each(|(a, b)| *a |= b);
-            Some(set)
-        })
+        let mut owners = self.list.iter().filter(|f| f.position(block as u32).is_some());
+        let mut set = owners.next()?.effects.may_write.clone();
+        owners.for_each(|f| add(&mut set, f.effects.may_write.iter().copied()));
+        Some(set)
     }
 
     fn may_write(&self, n: usize) -> Set {
-        let mut set = self.list[n].effects.may_write.clone();
-        for step in self.list[n].blocks.iter().flat_map(|b| &self.steps[*b as usize]) {
+        let function = &self.list[n];
+        let mut set = function.effects.may_write.clone();
+        for step in function.blocks.iter().flat_map(|b| self.steps_of(*b)) {
             let writes = match step {
-                Step::Straight { writes, .. } => writes,
+                Step::Straight(run) => self.runs.writes_of(*run),
                 Step::Call { callee, .. } => callee.map_or(self.everything, |c| &self.list[c].effects.may_write),
             };
-            set.iter_mut().zip(writes).for_each(|(a, b)| *a |= b);
+            add(&mut set, writes.iter().copied());
         }
         set
     }
@@ -295,41 +325,40 @@ impl<'a> Functions<'a> {
     /// Forward over the blocks, meeting paths by intersection; the result is that of all blocks that nothing follows.
     fn must_write(&self, n: usize) -> Set {
         let function = &self.list[n];
-        let at = |b: u32| function.blocks.binary_search(&b).ok();
-        let mut before: Vec<Option<Set>> = vec![None; function.blocks.len()];
+        let words = self.everything.len();
+        let mut before = vec![0; function.blocks.len() * words];
+        let mut reached = vec![false; function.blocks.len()];
         let mut work = vec![function.entry];
-        if let Some(entry) = at(function.entry) {
-            before[entry] = Some(vec![0; self.everything.len()].into());
-        }
+        let mut set = vec![0; words];
         let mut result = self.everything.clone();
         while let Some(b) = work.pop() {
-            let Some(mut set) = at(b).and_then(|i| before[i].clone()) else {
-                continue;
-            };
-            for step in &self.steps[b as usize] {
-                let writes = match step {
-                    Step::Straight { writes, .. } => writes.clone(),
-                    Step::Call { callee: None, .. } => continue,
+            let Some(i) = function.position(b) else { continue };
+            reached[i] = true;
+            set.copy_from_slice(&before[i * words..(i + 1) * words]);
+            for step in self.steps_of(b) {
+                match step {
+                    Step::Straight(run) => add(&mut set, self.runs.writes_of(*run).iter().copied()),
+                    Step::Call { callee: None, .. } => {}
                     Step::Call {
                         callee: Some(c),
                         guarded,
-                    } => self.list[*c].effects.surely_writes(*guarded),
-                };
-                set.iter_mut().zip(&writes).for_each(|(a, b)| *a |= b);
+                    } => add(&mut set, self.list[*c].effects.surely_writes(*guarded)),
+                }
             }
             let successors = self.cfg.successors(b as usize);
             if successors.is_empty() {
                 result.iter_mut().zip(&set).for_each(|(a, b)| *a &= b);
             }
             for &s in successors {
-                let Some(i) = at(s) else { continue };
-                let old = before[i].clone();
-                let met: Set = match &old {
-                    Some(old) => old.iter().zip(&set).map(|(a, b)| a & b).collect(),
-                    None => set.clone(),
-                };
-                if old.as_ref() != Some(&met) {
-                    before[i] = Some(met);
+                let Some(i) = function.position(s) else { continue };
+                let first = !std::mem::replace(&mut reached[i], true);
+                let mut changed = first;
+                for (met, set) in before[i * words..(i + 1) * words].iter_mut().zip(&set) {
+                    let new = if first { *set } else { *met & set };
+                    changed |= new != *met;
+                    *met = new;
+                }
+                if changed {
                     work.push(s);
                 }
             }
@@ -340,59 +369,55 @@ impl<'a> Functions<'a> {
     /// Backward over the blocks: what is read before it is written.
     fn needs(&self, n: usize) -> Set {
         let function = &self.list[n];
-        let mut before: Vec<Set> = vec![vec![0; self.everything.len()].into(); function.blocks.len()];
-        let at = |b: u32| function.blocks.binary_search(&b).ok();
+        let words = self.everything.len();
+        let mut before = vec![0; function.blocks.len() * words];
+        let mut live = vec![0; words];
         loop {
             let mut changed = false;
             for (i, &b) in function.blocks.iter().enumerate().rev() {
-                let mut live: Set = vec![0; self.everything.len()].into();
-                for s in self.cfg.successors(b as usize).iter().filter_map(|s| at(*s)) {
-                    live.iter_mut().zip(&before[s]).for_each(|(a, b)| *a |= b);
+                live.fill(0);
+                let successors = self.cfg.successors(b as usize).iter();
+                for s in successors.filter_map(|s| function.position(*s)) {
+                    add(&mut live, before[s * words..(s + 1) * words].iter().copied());
                 }
-                for step in self.steps[b as usize].iter().rev() {
+                for step in self.steps_of(b).iter().rev() {
                     match step {
-                        Step::Straight { reads, writes } => transfer(&mut live, reads, writes),
+                        Step::Straight(run) => {
+                            let (reads, writes) = (self.runs.reads_of(*run), self.runs.writes_of(*run));
+                            transfer(&mut live, reads.iter().copied(), writes.iter().copied());
+                        }
                         Step::Call { callee: None, .. } => live.copy_from_slice(self.everything),
                         Step::Call {
                             callee: Some(c),
                             guarded,
                         } => {
                             let effects = &self.list[*c].effects;
-                            transfer(&mut live, &effects.reads(*guarded), &effects.surely_writes(*guarded));
+                            transfer(&mut live, effects.reads(*guarded), effects.surely_writes(*guarded));
                         }
                     }
                 }
-                changed |= live != before[i];
-                before[i] = live;
+                let before = &mut before[i * words..(i + 1) * words];
+                changed |= live != before;
+                before.copy_from_slice(&live);
             }
             if !changed {
-                return at(function.entry).map_or_else(|| self.everything.clone(), |i| before[i].clone());
+                let entry = function.position(function.entry);
+                return entry.map_or_else(
+                    || self.everything.clone(),
+                    |i| before[i * words..(i + 1) * words].into(),
+                );
             }
         }
     }
 }
 
-fn transfer(live: &mut Set, reads: &Set, writes: &Set) {
-    let sets = reads.iter().zip(writes);
-    live.iter_mut().zip(sets).for_each(|(l, (r, w))| *l = *l & !w | r);
+/// Adds registers to a set.
+fn add(set: &mut [u64], more: impl Iterator<Item = u64>) {
+    set.iter_mut().zip(more).for_each(|(a, b)| *a |= b);
 }
 
-/// What a run of instructions reads before it writes, and writes.
-fn straight(words: usize, range: std::ops::Range<usize>, each_access: EachAccess<'_>) -> Step {
-    let mut run = Accesses {
-        words,
-        reads: vec![0; words],
-        writes: vec![0; words],
-    };
-    let mut block = run.block(0);
-    for i in range {
-        each_access(i, &mut |register, written| match written {
-            true => block.write(register),
-            false => block.read(register),
-        });
-    }
-    Step::Straight {
-        reads: run.reads.into(),
-        writes: run.writes.into(),
-    }
+/// What is live before a step, from what is live behind it.
+fn transfer(live: &mut [u64], reads: impl Iterator<Item = u64>, writes: impl Iterator<Item = u64>) {
+    let sets = reads.zip(writes);
+    live.iter_mut().zip(sets).for_each(|(l, (r, w))| *l = *l & !w | r);
 }

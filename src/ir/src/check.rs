@@ -131,14 +131,13 @@ const MAX_STATE: usize = 1 << 26;
 /// Follows every register through the code: each use must find its value in the register that the value is pinned to, on every path.
 pub(crate) fn pins_hold(kernel: &Kernel) -> Result<(), Disagreement> {
     let mut dense = vec![u16::MAX; Pin::COUNT];
-    let mut registers = Vec::new();
+    let mut n = 0usize;
     for pin in kernel.pins.iter().filter(|p| !p.is_zero()) {
         if dense[pin.index()] == u16::MAX {
-            dense[pin.index()] = registers.len() as u16;
-            registers.push(*pin);
+            dense[pin.index()] = n as u16;
+            n += 1;
         }
     }
-    let n = registers.len();
     let blocks = kernel.block_count();
     if n.saturating_mul(blocks) > MAX_STATE {
         let message = format!("{blocks} blocks with {n} registers are too many to follow");

@@ -113,6 +113,16 @@ pub struct Kernel {
     pub(crate) layouts: Vec<Arc<Layout>>,
 }
 
+/// How much of everything a kernel is going to have, so that its arrays need not grow.
+#[derive(Default)]
+pub(crate) struct Room {
+    pub ops: usize,
+    pub operands: usize,
+    pub values: usize,
+    pub blocks: usize,
+    pub edges: usize,
+}
+
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Def {
@@ -234,38 +244,38 @@ impl Kernel {
         self.result_start.last().copied().unwrap_or(0)
     }
 
+    /// Without operations.
     pub(crate) fn empty(name: String, target: Target) -> Kernel {
+        Kernel::with_room(name, target, Room::default())
+    }
+
+    /// Without operations, with room for some.
+    pub(crate) fn with_room(name: String, target: Target, room: Room) -> Kernel {
+        let starts = |len: usize| {
+            let mut starts = Vec::with_capacity(len + 1);
+            starts.push(0);
+            starts
+        };
         Kernel {
             name,
             target,
             tail: Vec::new(),
             notes: Vec::new(),
-            kinds: Vec::new(),
-            words: Vec::new(),
-            op_layout: Vec::new(),
-            labels: Vec::new(),
-            operand_start: vec![0],
-            operands: Vec::new(),
-            result_start: vec![0],
-            pins: Vec::new(),
-            block_start: vec![0],
-            arg_start: vec![0],
-            edge_start: vec![0],
-            edges: Vec::new(),
+            kinds: Vec::with_capacity(room.ops),
+            words: Vec::with_capacity(room.ops),
+            op_layout: Vec::with_capacity(room.ops),
+            labels: Vec::with_capacity(room.ops),
+            operand_start: starts(room.ops),
+            operands: Vec::with_capacity(room.operands),
+            result_start: starts(room.ops),
+            pins: Vec::with_capacity(room.values),
+            block_start: starts(room.blocks),
+            arg_start: starts(room.blocks),
+            edge_start: starts(room.blocks),
+            edges: Vec::with_capacity(room.edges),
             edge_args: Vec::new(),
             layouts: Vec::new(),
         }
-    }
-
-    /// Makes room for that many operations and results; the operands are the caller's.
-    pub(crate) fn reserve(&mut self, ops: usize, results: usize) {
-        self.kinds.reserve(ops);
-        self.words.reserve(ops);
-        self.op_layout.reserve(ops);
-        self.labels.reserve(ops);
-        self.operand_start.reserve(ops + 1);
-        self.result_start.reserve(ops + 1);
-        self.pins.reserve(results);
     }
 
     /// Appends an operation; its operands and results are what was pushed to `operands` and `pins` since the last one.

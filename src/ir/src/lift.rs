@@ -5,11 +5,11 @@ use isa::{Isa, RegFile, Word};
 use crate::calls::Summaries;
 use crate::cfg::{Cfg, Decoded, Leave};
 use crate::graph::Graph;
-use crate::kernel::{Edge, Kernel, NONE, OpKind, ValueId};
+use crate::kernel::{Edge, Kernel, NONE, OpKind, Room, ValueId};
 use crate::layouts::Layouts;
 use crate::pin::{FILES, Pin};
 use crate::source::Source;
-use crate::ssa::{Accesses, Placement, place};
+use crate::ssa::{Accesses, Placement, members, place};
 
 /// Why a section cannot be lifted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,7 +74,8 @@ pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError>
         succs: &succs,
     };
     let placement = place(&graph, &body.accesses).ok_or_else(|| tangled(source, &cfg, body.registers.len()))?;
-    let mut kernel = Kernel::empty(source.name.clone(), source.target);
+    let room = body.room(&cfg, &placement, &graph);
+    let mut kernel = Kernel::with_room(source.name.clone(), source.target, room);
     kernel.tail = words[cfg.code_end()..].to_vec();
     kernel.notes = cfg.notes.clone();
     build(&mut kernel, &code, &cfg, &body, &placement, &graph);
@@ -113,7 +114,7 @@ impl Body {
             reads: Vec::with_capacity(n * 5),
             write_start: Vec::with_capacity(n + 1),
             writes: Vec::with_capacity(n * 2),
-            registers: Vec::new(),
+            registers: Vec::with_capacity(64),
             constants: Vec::new(),
             accesses: Accesses::new(0, 0),
         };
@@ -141,10 +142,7 @@ impl Body {
             reads.filter(|r| *r < registers).for_each(|r| access(r, false));
             body.writes_of(i).iter().for_each(|r| access(*r as usize, true));
         });
-        if !summaries.is_empty() {
-            body.extend(&summaries);
-            body.accesses = body.accesses(cfg);
-        }
+        body.extend(&summaries, cfg);
         Some(body)
     }
 
@@ -179,41 +177,40 @@ impl Body {
     }
 
     /// Adds what calls and returns read and write without naming it.
-    fn extend(&mut self, summaries: &Summaries) {
-        let extended = |start: &mut [u32], list: &[u16], all: &dyn Fn(u32, &mut Vec<u16>)| {
-            let mut longer = Vec::with_capacity(list.len());
-            for i in 0..start.len() - 1 {
-                let own = start[i] as usize..start[i + 1] as usize;
-                start[i] = longer.len() as u32;
-                longer.extend_from_slice(&list[own]);
-                all(i as u32, &mut longer);
+    fn extend(&mut self, summaries: &Summaries, cfg: &Cfg) {
+        if summaries.list.is_empty() {
+            return;
+        }
+        self.reads = extended(&mut self.read_start, &self.reads, summaries.reads());
+        self.writes = extended(&mut self.write_start, &self.writes, summaries.writes());
+        let mut accesses = std::mem::replace(&mut self.accesses, Accesses::new(0, 0));
+        let mut last = None;
+        for summary in &summaries.list {
+            let block = cfg.start.partition_point(|s| *s <= summary.instruction) - 1;
+            if last.replace(block) != Some(block) {
+                self.access(cfg, block, &mut accesses);
             }
-            if let Some(end) = start.last_mut() {
-                *end = longer.len() as u32;
-            }
-            longer
-        };
-        self.reads = extended(&mut self.read_start, &self.reads, &|i, list| {
-            list.extend(summaries.reads(i).map(|r| r as u16));
-        });
-        self.writes = extended(&mut self.write_start, &self.writes, &|i, list| {
-            list.extend(summaries.writes(i).map(|r| r as u16));
-        });
+        }
+        self.accesses = accesses;
     }
 
     fn accesses(&self, cfg: &Cfg) -> Accesses {
-        let registers = self.registers.len();
-        let mut accesses = Accesses::new(cfg.len() + 1, registers + self.constants.len());
-        for b in 0..cfg.len() {
-            let mut block = accesses.block(b + 1);
-            for i in cfg.start[b]..cfg.start[b + 1] {
-                self.reads_of(i as usize).iter().for_each(|r| block.read(*r as usize));
-                self.writes_of(i as usize).iter().for_each(|r| block.write(*r as usize));
-            }
-            // Constants were counted along, which is quicker than to ask.
-            (registers..registers + self.constants.len()).for_each(|c| block.forget(c));
-        }
+        let mut accesses = Accesses::new(cfg.len() + 1, self.registers.len() + self.constants.len());
+        (0..cfg.len()).for_each(|b| self.access(cfg, b, &mut accesses));
         accesses
+    }
+
+    /// What a block reads and writes, into `accesses`.
+    fn access(&self, cfg: &Cfg, b: usize, accesses: &mut Accesses) {
+        let registers = self.registers.len();
+        let mut block = accesses.block(b + 1);
+        block.clear();
+        for i in cfg.start[b]..cfg.start[b + 1] {
+            self.reads_of(i as usize).iter().for_each(|r| block.read(*r as usize));
+            self.writes_of(i as usize).iter().for_each(|r| block.write(*r as usize));
+        }
+        // Constants were counted along, which is quicker than to ask.
+        (registers..registers + self.constants.len()).for_each(|c| block.forget(c));
     }
 
     fn reads_of(&self, i: usize) -> &[u16] {
@@ -237,6 +234,38 @@ impl Body {
         }
         (start, succs)
     }
+
+    /// What the kernel takes; the operands are made in one go.
+    fn room(&self, cfg: &Cfg, placement: &Placement, graph: &Graph<'_>) -> Room {
+        let prologue = self.registers.len() + self.constants.len();
+        Room {
+            ops: cfg.code_end() + prologue + cfg.labels.len() + graph.len(),
+            operands: 0,
+            values: self.writes.len() + prologue + placement.argument_count(),
+            blocks: graph.len(),
+            edges: graph.succs.len(),
+        }
+    }
+}
+
+/// The registers of all instructions, with more behind those of some, which are told in ascending order. `start` follows.
+fn extended<'s>(start: &mut [u32], list: &[u16], more: impl Iterator<Item = (u32, &'s [u64])> + Clone) -> Vec<u16> {
+    let added: u32 = more.clone().flat_map(|(_, set)| set).map(|w| w.count_ones()).sum();
+    let mut longer = Vec::with_capacity(list.len() + added as usize);
+    let (mut copied, mut next) = (0, 0);
+    for (i, set) in more {
+        let i = i as usize;
+        let end = start[i + 1] as usize;
+        let shift = (longer.len() - copied) as u32;
+        start[next..=i].iter_mut().for_each(|s| *s += shift);
+        longer.extend_from_slice(&list[copied..end]);
+        longer.extend(members(set).map(|r| r as u16));
+        (copied, next) = (end, i + 1);
+    }
+    let shift = (longer.len() - copied) as u32;
+    start[next..].iter_mut().for_each(|s| *s += shift);
+    longer.extend_from_slice(&list[copied..]);
+    longer
 }
 
 /// Renaming state: the value in each register, and what to restore on the way up the dominator tree.
@@ -262,8 +291,6 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
         marks: Vec::new(),
     };
     // The prologue: constants, then a live-in for every register that is read before it is written.
-    let ops = cfg.code_end() + registers + body.constants.len() + cfg.labels.len() + cfg.len();
-    kernel.reserve(ops, body.writes.len() + registers);
     for (k, file) in body.constants.iter().enumerate() {
         names.current[registers + k] = ValueId(kernel.pins.len() as u32);
         kernel.pins.push(Pin::zero(*file));
@@ -285,9 +312,6 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
 
     // Block arguments and edges.
     let results = kernel.result_count();
-    kernel.arg_start.reserve(graph.len());
-    kernel.edge_start.reserve(graph.len());
-    kernel.edges.reserve(graph.succs.len());
     for b in 0..graph.len() {
         kernel.pins.extend(placement.arguments_of(b).map(|r| body.registers[r]));
         kernel.arg_start.push(kernel.pins.len() as u32 - results);

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use isa::{Isa, Target, Word};
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Room};
 use crate::lex::{Cursor, ParseError};
 use crate::parse_body::Parser;
 use crate::pin::Pin;
@@ -84,6 +84,11 @@ impl ArgPins {
         }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.pins.len()
+    }
+
     /// The register at a position.
     pub fn get(&self, n: usize) -> Option<Pin> {
         self.pins.get(n).copied()
@@ -107,6 +112,9 @@ fn list<'a>(cursor: &mut Cursor<'a>, mut element: impl FnMut(&mut Cursor<'a>) ->
     }
     loop {
         element(cursor)?;
+        if cursor.skip(b", ") {
+            continue;
+        }
         cursor.space();
         if cursor.eat("]") {
             return Ok(());
@@ -176,6 +184,18 @@ fn attributes(cursor: &mut Cursor<'_>) -> Result<Attributes> {
     }
 }
 
+/// Enough for a function of usual instructions, as many as the text has left or not too many.
+fn room(cursor: &Cursor<'_>) -> Room {
+    let ops = (cursor.rest().len() / 128).min(1 << 10);
+    Room {
+        ops,
+        operands: 5 * ops,
+        values: 2 * ops,
+        blocks: 32.min(ops),
+        edges: 32.min(ops),
+    }
+}
+
 /// Behind `sass.func`; gives the kernel and the position behind it.
 fn function(mut cursor: Cursor<'_>) -> Result<(Kernel, usize)> {
     let start = cursor.pos;
@@ -187,7 +207,7 @@ fn function(mut cursor: Cursor<'_>) -> Result<(Kernel, usize)> {
         .ok_or_else(|| cursor.error_at(start, "the function has no attribute `sm`"))?;
     let isa = Isa::for_target(sm).map_err(|e| cursor.error_at(start, e.to_string()))?;
     expect(&mut cursor, "{")?;
-    let mut kernel = Kernel::empty(name.into_owned(), sm);
+    let mut kernel = Kernel::with_room(name.into_owned(), sm, room(&cursor));
     kernel.tail = attributes.tail;
     Parser::new(cursor, isa, kernel, attributes.pins).body()
 }

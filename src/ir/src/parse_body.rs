@@ -48,22 +48,22 @@ impl<'a> Parser<'a> {
         Parser {
             cursor,
             isa,
-            kernel,
-            numbered: Vec::new(),
+            numbered: Vec::with_capacity(kernel.kinds.capacity()),
             named: vec![UNDEFINED; CONSTANTS.len()],
             names: HashMap::new(),
-            numbered_blocks: Vec::new(),
+            numbered_blocks: Vec::with_capacity(32),
             block_names: HashMap::new(),
-            blocks: Vec::new(),
-            block_uses: Vec::new(),
-            arg_pins: Vec::new(),
+            blocks: Vec::with_capacity(32),
+            block_uses: Vec::with_capacity(32),
+            arg_pins: Vec::with_capacity(declared.count()),
             declared,
             pending: Vec::new(),
-            positions: Vec::new(),
-            operands: Vec::new(),
-            expected: Vec::new(),
+            positions: Vec::with_capacity(kernel.kinds.capacity()),
+            operands: Vec::with_capacity(32),
+            expected: Vec::with_capacity(32),
             label: NONE,
             terminated: false,
+            kernel,
         }
     }
 
@@ -90,7 +90,6 @@ impl<'a> Parser<'a> {
 
     pub fn body(mut self) -> Result<(Kernel, usize)> {
         let mut layouts = Layouts::new(self.isa, self.kernel.target);
-        self.reserve();
         let mut block = 0u32;
         let mut first = true;
         loop {
@@ -127,15 +126,6 @@ impl<'a> Parser<'a> {
         let end = self.cursor.pos;
         self.kernel.layouts = layouts.into_list();
         Ok((self.finish()?, end))
-    }
-
-    /// Makes room for a function of usual instructions, as many as the text has left or not too many.
-    fn reserve(&mut self) {
-        let ops = (self.cursor.rest().len() / 128).min(1 << 10);
-        self.kernel.reserve(ops, 2 * ops);
-        self.kernel.operands.reserve(5 * ops);
-        self.positions.reserve(ops);
-        self.numbered.reserve(ops);
     }
 
     fn end_block(&mut self, layouts: &Layouts) -> Result<()> {

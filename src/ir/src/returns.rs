@@ -25,7 +25,9 @@ impl Addresses {
     pub fn new(code: &Decoded<'_>) -> Addresses {
         let mut made = Vec::new();
         for i in 0..code.words.len() {
-            if let Some(value) = immediate(code, i).filter(|v| v % 16 == 0 && (*v as usize) <= code.words.len() * 16) {
+            // Most immediates are no address.
+            let value = code.words[i].bits(63, 32) as u32;
+            if value % 16 == 0 && value as usize <= code.words.len() * 16 && makes_immediate(code, i) {
                 made.push((value, i as u32));
             }
         }
@@ -51,16 +53,15 @@ impl Addresses {
     }
 }
 
-/// The 32-bit immediate that an instruction puts into a register and does nothing else with.
-fn immediate(code: &Decoded<'_>, i: usize) -> Option<u32> {
-    let layout = code.layout_of(i)?;
+/// The instruction puts a 32-bit immediate, bits 63:32, into a register and does nothing else.
+fn makes_immediate(code: &Decoded<'_>, i: usize) -> bool {
     let word = code.words[i];
-    // Operand form: an immediate in the second or third place, which is bits 63:32 either way.
-    if layout.flow != Flow::None || layout.has_label || !matches!(word.bits(11, 9), 2 | 4) {
-        return None;
-    }
-    written(layout, word)?;
-    (sources(layout, word).count() == 0).then(|| word.bits(63, 32) as u32)
+    // Operand form: an immediate in the second or third place, which is those bits either way.
+    matches!(word.bits(11, 9), 2 | 4)
+        && code.layout_of(i).is_some_and(|layout| {
+            let plain = layout.flow == Flow::None && !layout.has_label;
+            plain && written(layout, word).is_some() && sources(layout, word).count() == 0
+        })
 }
 
 /// The only register that the instruction writes, if it is a general or a uniform one.

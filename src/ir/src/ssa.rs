@@ -6,6 +6,7 @@
 use crate::graph::{Dominators, Graph, predecessors};
 
 /// What a block does with registers, as bit sets over dense register numbers.
+#[derive(Clone)]
 pub(crate) struct Accesses {
     /// 64-bit words in a set.
     pub words: usize,
@@ -23,6 +24,24 @@ impl Accesses {
             reads: vec![0; blocks * words],
             writes: vec![0; blocks * words],
         }
+    }
+
+    /// One more block; gives its number.
+    pub fn add_block(&mut self) -> usize {
+        let number = self.reads.len().checked_div(self.words).unwrap_or(0);
+        self.reads.resize(self.reads.len() + self.words, 0);
+        self.writes.resize(self.writes.len() + self.words, 0);
+        number
+    }
+
+    /// The registers that a block reads before it writes them.
+    pub fn reads_of(&self, block: usize) -> &[u64] {
+        &self.reads[block * self.words..(block + 1) * self.words]
+    }
+
+    /// The registers that a block writes.
+    pub fn writes_of(&self, block: usize) -> &[u64] {
+        &self.writes[block * self.words..(block + 1) * self.words]
     }
 
     pub fn block(&mut self, block: usize) -> BlockAccesses<'_> {
@@ -47,6 +66,12 @@ impl BlockAccesses<'_> {
 
     pub fn write(&mut self, register: usize) {
         self.writes[register / 64] |= 1 << (register % 64);
+    }
+
+    /// As if nothing had been told yet.
+    pub fn clear(&mut self) {
+        self.reads.fill(0);
+        self.writes.fill(0);
     }
 
     /// It is not read.
@@ -178,6 +203,11 @@ pub(crate) fn place(graph: &Graph<'_>, accesses: &Accesses) -> Option<Placement>
 impl Placement {
     pub fn arguments_of(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
         members(&self.arguments[block * self.words..(block + 1) * self.words])
+    }
+
+    /// All block arguments together.
+    pub fn argument_count(&self) -> usize {
+        self.arguments.iter().map(|set| set.count_ones() as usize).sum()
     }
 
     pub fn live_in_of(&self, block: usize) -> impl Iterator<Item = usize> + '_ {
