@@ -1,6 +1,7 @@
 //! Text on its way out. Short pieces are copied as whole arrays: what is copied too much is overwritten by the next piece.
 
 use crate::layout::Phrase;
+use crate::pin::{Pin, file_type_array};
 
 /// How much text is collected before it goes on.
 const ROOM: usize = 1 << 11;
@@ -107,6 +108,17 @@ impl Line<'_> {
         }
     }
 
+    /// Appends the types of registers, with commas between them. There is room for some arrays behind them.
+    #[inline(always)]
+    pub fn types(&mut self, pins: impl Iterator<Item = Pin>) {
+        for (k, pin) in pins.enumerate() {
+            let (text, len) = file_type_array(pin.file());
+            self.array(b", ", if k > 0 { 2 } else { 0 });
+            self.array(text, *len);
+            self.make_room();
+        }
+    }
+
     /// Appends a whole array, of which `len` bytes count.
     #[inline(always)]
     pub fn array<const N: usize>(&mut self, array: &[u8; N], len: usize) {
@@ -123,6 +135,10 @@ impl Line<'_> {
 #[inline]
 pub(crate) fn decimal(value: u32) -> ([u8; 10], usize) {
     let mut text = [0u8; 10];
+    if value < 10 {
+        text[0] = b'0' + value as u8;
+        return (text, 1);
+    }
     let len = value.checked_ilog10().unwrap_or(0) as usize + 1;
     let mut rest = value;
     for at in (0..len).rev() {

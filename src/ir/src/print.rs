@@ -8,7 +8,7 @@ use crate::graph::{self, Graph};
 use crate::kernel::{BlockId, Kernel, NONE, Op, OpKind, SUCCESSOR, ValueId};
 use crate::layout::{Flow, Item, Layout};
 use crate::out::{Line, Out, decimal};
-use crate::pin::{Pin, file_type, file_type_array};
+use crate::pin::{Pin, file_type};
 use crate::shape::quote;
 use crate::syntax::hex_digits;
 
@@ -324,16 +324,16 @@ impl<'k> Printer<'k, '_> {
 
     /// `%1, %2 : !sass.reg, !sass.pred`.
     fn typed_values(&mut self, values: &[ValueId]) {
-        for (k, v) in values.iter().enumerate() {
-            if k > 0 {
-                self.out.push_str(", ");
+        self.out.line(|line| {
+            for (k, v) in values.iter().enumerate() {
+                line.make_room();
+                line.array(b", ", if k > 0 { 2 } else { 0 });
+                let name = &self.names[v.index()];
+                line.array(&name.text, name.len as usize);
             }
-            self.name(*v);
-        }
-        for (k, v) in values.iter().enumerate() {
-            self.out.push_str(if k > 0 { ", " } else { " : " });
-            self.out.push_str(file_type(self.kernel.pin(*v).file()));
-        }
+            line.array(b" : ", 3);
+            line.types(values.iter().map(|v| self.kernel.pin(*v)));
+        });
     }
 
     /// `"R4"`
@@ -465,12 +465,7 @@ impl Inst<'_> {
             _ => (&types.operands, self.results),
         };
         line.phrase(phrase);
-        for (k, pin) in listed.iter().enumerate() {
-            line.make_room();
-            let (text, len) = file_type_array(pin.file());
-            line.array(b", ", if k > 0 { 2 } else { 0 });
-            line.array(text, *len);
-        }
+        line.types(listed.iter().copied());
         line.array(b")", usize::from(!listed.is_empty()));
         line.array(b"\n", 1);
     }
