@@ -111,7 +111,10 @@ pub(crate) fn labels(kernel: &Kernel, isa: &Isa) -> Result<(), Disagreement> {
                 );
                 if target != named {
                     let (named, target) = (named.unwrap_or(0), target.unwrap_or(0));
-                    let message = format!("the word leads to offset {named:#x}, the text to {target:#x}");
+                    let message = format!(
+                        "the word leads to offset {named:#x}, the text to {target:#x}; where instructions were put in, taken out or \
+                         merged, branches would have to be encoded again, which is not done"
+                    );
                     return Err(Disagreement { op: OpId(i), message });
                 }
             }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::Finding;
-use crate::output;
+use crate::{output, representation};
 
 #[derive(Serialize)]
 struct PassInfo {
@@ -59,5 +59,10 @@ pub fn run(json: bool, out: &mut dyn Write) -> Result<Finding> {
             writeln!(out, "  {} ({need}): {}, {}", o.name, o.help, o.value)?;
         }
     }
+    let more = match cfg!(feature = "mlir") {
+        true => "and the passes of MLIR that `sass-opt --help` lists, and those of plugins in `apply --passes DIR`",
+        false => representation::other_passes(None),
+    };
+    writeln!(out, "{more}")?;
     Ok(Finding::Good)
 }
