@@ -4,6 +4,7 @@
 
 ORACLES ?= $(CURDIR)/.oracles/tools
 CORPUS  ?= $(CURDIR)/.oracles/corpus
+OWN     ?= $(CURDIR)/.oracles/own
 SM      ?= sm_87
 PROGRAM := target/release/sass2mlir
 export CARGO_TERM_COLOR ?= auto
@@ -63,7 +64,8 @@ check-corpus: oracles
 	target/release/probe check-hazards "$(CORPUS)"
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1
-	@[ -n "$$(tests/scripts/features.sh)" ] || SASS_MLIR_CORPUS="$(CORPUS)" \
+	@tests/oracles/own.sh "$(ORACLES)" "$(OWN)"
+	@[ -n "$$(tests/scripts/features.sh)" ] || SASS_MLIR_CORPUS="$(CORPUS):$(OWN)" \
 	  cargo test --release --package sass2mlir-mlir --features mlir --test roundtrip -- --nocapture
 
 check-aarch64: deps
