@@ -54,9 +54,11 @@ impl Labels {
             branch_targets(isa, code.bytes).for_each(|t| numbers.name(code.section, t));
         }
         for code in image.codes() {
+            // The tool gives no labels to the places of INSTR_REG_MAP.
             let offsets = code
                 .attributes
                 .iter()
+                .filter(|a| a.code != cubin::nvinfo::code::INSTR_REG_MAP)
                 .flat_map(|a| a.code_offsets().unwrap_or_default());
             offsets.for_each(|offset| numbers.count(code.section, u64::from(offset)));
         }

@@ -43,6 +43,7 @@ pub mod code {
     pub const COOP_GROUP_MASK_REGIDS: u8 = 0x29;
     pub const WMMA_USED: u8 = 0x2b;
     pub const ATOMF16_EMUL_INSTR_OFFSETS: u8 = 0x2d;
+    pub const ATOM16_EMUL_INSTR_REG_MAP: u8 = 0x2e;
     pub const REGCOUNT: u8 = 0x2f;
     pub const INT_WARP_WIDE_INSTR_OFFSETS: u8 = 0x31;
     pub const INDIRECT_BRANCH_TARGETS: u8 = 0x34;
@@ -154,7 +155,11 @@ const CODES: &[(u8, &str, Shape)] = &[
         "ATOMF16_EMUL_INSTR_OFFSETS",
         Shape::Offsets,
     ),
-    (0x2e, "ATOM16_EMUL_INSTR_REG_MAP", Shape::Unseen),
+    (
+        code::ATOM16_EMUL_INSTR_REG_MAP,
+        "ATOM16_EMUL_INSTR_REG_MAP",
+        Shape::Records(8),
+    ),
     (code::REGCOUNT, "REGCOUNT", Shape::SymbolValue),
     (
         code::INT_WARP_WIDE_INSTR_OFFSETS,

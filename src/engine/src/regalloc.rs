@@ -235,7 +235,7 @@ fn names_registers(image: &Image<'_>, code: &Code<'_>) -> Option<String> {
     let named = code.attributes.iter().find(|a| match a.code {
         attribute::COOP_GROUP_MASK_REGIDS => a.payload.chunks(4).any(|w| w != [0xff; 4]),
         attribute::MBARRIER_INSTR_OFFSETS => a.payload.chunks(16).any(|r| r.get(4) != Some(&0xff)),
-        attribute::INSTR_REG_MAP => true,
+        attribute::INSTR_REG_MAP | attribute::ATOM16_EMUL_INSTR_REG_MAP => true,
         _ => false,
     })?;
     Some(format!("EIATTR_{} names registers", named.name().unwrap_or("?")))
