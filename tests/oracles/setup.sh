@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Brings NVIDIA's command-line tools, which the project's checks use as oracles, from PyPI into one folder:
 #
-#   tests/oracles/setup.sh [DIR] [legacy]        DIR is .oracles/tools unless given
+#   tests/oracles/setup.sh [DIR]        DIR is .oracles/tools unless given
 #
-# DIR/bin then holds nvdisasm, cuobjdump, ptxas, nvlink and nvcc of CUDA 13.5 (sm_75 and newer), and with `legacy`
-# also nvdisasm-12.8 and ptxas-12.9, which know sm_70, sm_72 and sm_101. Nothing here is needed to run sass2mlir.
+# DIR/bin then holds nvdisasm, cuobjdump, ptxas, nvlink and nvcc of CUDA 13.5 (sm_75 and newer), and nvdisasm-12.8 and
+# ptxas-12.9, which know sm_70, sm_72 and sm_101 and follow control flow in files of CUDA 12. Nothing here is needed to
+# run sass2mlir.
 # A second run does nothing. Needs python3 with the venv module (Debian: python3-venv).
 set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "${1:-$top/.oracles/tools}"
 dir=$(cd "${1:-$top/.oracles/tools}" && pwd)
-want=${2:-}
 
 python3 -c 'import venv, ensurepip' 2>/dev/null || {
   echo "setup.sh: python3 lacks the venv module; install it (Debian and Ubuntu: apt-get install python3-venv)" >&2
@@ -33,14 +33,13 @@ if [ "$(cat "$dir/.current" 2>/dev/null)" != "${current[*]}" ]; then
   echo "${current[*]}" > "$dir/.current"
 fi
 
-if [ "$want" = legacy ]; then
-  old=(nvidia-cuda-nvcc-cu12==12.9.86 triton==3.4.0)
-  if [ "$(cat "$dir/.legacy" 2>/dev/null)" != "${old[*]}" ]; then
-    wheels=$(mktemp -d)
-    trap 'rm -rf "$wheels"' EXIT
-    pip download --no-deps --dest "$wheels" --only-binary=:all: --python-version 3.11 \
-      --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 "${old[@]}"
-    "$dir/venv/bin/python" - "$wheels" "$dir/bin" <<'PY'
+old=(nvidia-cuda-nvcc-cu12==12.9.86 triton==3.4.0)
+if [ "$(cat "$dir/.legacy" 2>/dev/null)" != "${old[*]}" ]; then
+  wheels=$(mktemp -d)
+  trap 'rm -rf "$wheels"' EXIT
+  pip download --no-deps --dest "$wheels" --only-binary=:all: --python-version 3.11 \
+    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 "${old[@]}"
+  "$dir/venv/bin/python" - "$wheels" "$dir/bin" <<'PY'
 import glob, os, sys, zipfile
 wheels, out = sys.argv[1:]
 for package, member, name in (("nvidia_cuda_nvcc", "/bin/ptxas", "ptxas-12.9"), ("triton", "/bin/nvdisasm", "nvdisasm-12.8")):
@@ -51,8 +50,7 @@ for package, member, name in (("nvidia_cuda_nvcc", "/bin/ptxas", "ptxas-12.9"), 
             f.write(wheel.read(entry))
         os.chmod(target, 0o755)
 PY
-    echo "${old[*]}" > "$dir/.legacy"
-  fi
+  echo "${old[*]}" > "$dir/.legacy"
 fi
 
 for tool in "$dir"/bin/nvdisasm* "$dir"/bin/ptxas*; do
