@@ -6,6 +6,7 @@ ORACLES ?= $(CURDIR)/.oracles/tools
 CORPUS  ?= $(CURDIR)/.oracles/corpus
 OWN     ?= $(CURDIR)/.oracles/own
 SM      ?= sm_87
+SMS     ?= 86,87,88
 PROGRAM := target/release/sass2mlir
 export CARGO_TERM_COLOR ?= auto
 
@@ -14,7 +15,7 @@ help:
 	@echo "make test          every test that needs nothing from NVIDIA"
 	@echo "make build         sass2mlir, sass-opt and libSassDialectPlugin.so in target/release"
 	@echo "make lint          rustfmt and clippy, warnings are errors"
-	@echo "make check-corpus  bring NVIDIA's tools and real kernels, then run the gates over them"
+	@echo "make check-corpus  bring NVIDIA's tools and real kernels (of SMS=$(SMS)), then run the gates over them"
 	@echo "make check-aarch64 cross-build for the Jetson's processor and run it under emulation"
 	@echo "make check-full    all of the above"
 	@echo "make bench         throughput, next to nvdisasm where make oracles brought it"
@@ -52,15 +53,15 @@ measure-mlir: deps
 oracles:
 	@tests/scripts/deps.sh python
 	@tests/oracles/setup.sh "$(ORACLES)"
-	@tests/oracles/corpora.sh "$(ORACLES)" "$(CORPUS)"
+	@tests/oracles/corpora.sh "$(ORACLES)" "$(CORPUS)" "$(SMS)"
 
 check-corpus: oracles
 	cargo build --release --package sass2mlir-probe
 	target/release/probe check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	target/release/probe check-access --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-access-kernels --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
-	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
-	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
+	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
+	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	target/release/probe check-hazards "$(CORPUS)"
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1

@@ -8,27 +8,13 @@ mod common;
 mod labelled;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use common::*;
 
-/// Every cubin of the corpus and of the project.
-fn cubins() -> Vec<PathBuf> {
-    let mut files = cubins_below(&folder("SASS_CORPUS"));
-    files.extend(own_cubins("."));
-    files
-}
-
-/// True if a command failed because the program does not know the target's instructions.
-fn is_unknown_target(out: &std::process::Output) -> bool {
-    let error = String::from_utf8_lossy(&out.stderr);
-    out.status.code() == Some(2)
-        && (error.contains("no tables for") || error.contains("not among the supported targets"))
-}
-
 /// Runs `regalloc` on every cubin whose instructions the program knows; gives the outputs.
 fn regalloc(options: &[&str]) -> Vec<String> {
-    let outputs = parallel(&cubins(), |file| {
+    let outputs = parallel(&all_cubins(), |file| {
         let out = run(&[&["regalloc", arg(file)], options].concat());
         if is_unknown_target(&out) {
             return None;
@@ -96,7 +82,7 @@ fn scrambled_then_fresh_allocation_is_the_same_kernel() {
 }
 
 /// What the storm did to one file: kernels, NOPs, kernels left alone, and why.
-fn storm(nvdisasm: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
+fn storm(oracles: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
     let dir = tempfile::tempdir().unwrap();
     let [list, moved, back] = ["list", "moved.cubin", "back.cubin"].map(|n| dir.path().join(n));
     let seed = ["--seed", "7", "--list", arg(&list), "-o"];
@@ -119,7 +105,7 @@ fn storm(nvdisasm: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
             (parts[1].to_owned(), u64::from_str_radix(&parts[2][2..], 16).unwrap())
         })
         .collect();
-    let (before, after) = (labelled::listing(nvdisasm, file), labelled::listing(nvdisasm, &moved));
+    let (before, after) = (labelled::listing(oracles, file), labelled::listing(oracles, &moved));
     assert!(before.keys().eq(after.keys()), "{}: other sections", file.display());
     for (name, section) in &before {
         let out: BTreeSet<u64> = places.iter().filter(|(k, _)| k == name).map(|(_, o)| *o).collect();
@@ -163,8 +149,8 @@ fn storm(nvdisasm: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
 
 #[test]
 fn nops_move_code_and_everything_follows() {
-    let nvdisasm = folder("SASS_ORACLES").join("bin/nvdisasm");
-    let done: Vec<_> = parallel(&cubins(), |file| storm(&nvdisasm, file))
+    let oracles = folder("SASS_ORACLES");
+    let done: Vec<_> = parallel(&all_cubins(), |file| storm(&oracles, file))
         .into_iter()
         .flatten()
         .collect();
@@ -185,13 +171,13 @@ fn nops_move_code_and_everything_follows() {
 /// The comparison can fail: a label at another line, another text, a NOP that was not put in.
 #[test]
 fn the_comparison_of_listings_sees_differences() {
-    let nvdisasm = folder("SASS_ORACLES").join("bin/nvdisasm");
-    let sections = labelled::listing(&nvdisasm, &features());
+    let oracles = folder("SASS_ORACLES");
+    let sections = labelled::listing(&oracles, &features());
     let none = BTreeSet::new();
     let section = &sections["switch_k"];
     assert_eq!(labelled::difference(section, section, &none), None);
     let changed = |change: &dyn Fn(&mut labelled::Section)| {
-        let mut other = labelled::listing(&nvdisasm, &features()).remove("switch_k").unwrap();
+        let mut other = labelled::listing(&oracles, &features()).remove("switch_k").unwrap();
         change(&mut other);
         labelled::difference(section, &other, &none)
     };

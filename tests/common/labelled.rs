@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 
 /// The code of one section.
 #[derive(Debug, Default)]
@@ -14,15 +13,8 @@ pub struct Section {
 }
 
 /// The sections that `nvdisasm -c` lists.
-pub fn listing(nvdisasm: &Path, cubin: &Path) -> BTreeMap<String, Section> {
-    let out = Command::new(nvdisasm)
-        .arg("-c")
-        .arg(cubin)
-        .output()
-        .expect("nvdisasm starts");
-    let error = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "{}: {error}", cubin.display());
-    let text = String::from_utf8(out.stdout).expect("nvdisasm's output is UTF-8");
+pub fn listing(oracles: &Path, cubin: &Path) -> BTreeMap<String, Section> {
+    let text = crate::common::nvdisasm_c(oracles, cubin);
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
     let mut current = None;
     let mut before: Vec<String> = Vec::new();

@@ -83,6 +83,21 @@ pub fn cubins_below(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// True if a command failed because the program does not know the target's instructions.
+pub fn is_unknown_target(out: &Output) -> bool {
+    let error = String::from_utf8_lossy(&out.stderr);
+    out.status.code() == Some(2)
+        && (error.contains("no tables for") || error.contains("not among the supported targets"))
+}
+
+/// Every cubin of the corpus and of the project.
+pub fn all_cubins() -> Vec<PathBuf> {
+    let mut files = cubins_below(&folder("SASS_CORPUS"));
+    assert!(!files.is_empty(), "no cubin in the corpus: run `make oracles`");
+    files.extend(own_cubins("."));
+    files
+}
+
 /// The folder that an environment variable names; says how to get it when it is not set.
 pub fn folder(variable: &str) -> PathBuf {
     let value = std::env::var(variable).unwrap_or_else(|_| {
@@ -151,9 +166,19 @@ pub struct Listed {
     pub word: u128,
 }
 
+/// The nvdisasm that knows a cubin's target.
+fn disassembler(oracles: &Path, cubin: &Path) -> Command {
+    // Version 13 forgot Volta.
+    let name = match sm_of(&std::fs::read(cubin).expect("readable")) {
+        70 | 72 => "nvdisasm-12.8",
+        _ => "nvdisasm",
+    };
+    Command::new(oracles.join("bin").join(name))
+}
+
 /// What `nvdisasm -c` prints of a cubin.
 pub fn nvdisasm_c(oracles: &Path, cubin: &Path) -> String {
-    let out = Command::new(oracles.join("bin/nvdisasm"))
+    let out = disassembler(oracles, cubin)
         .arg("-c")
         .arg(cubin)
         .output()
@@ -164,7 +189,7 @@ pub fn nvdisasm_c(oracles: &Path, cubin: &Path) -> String {
 
 /// Every instruction of a cubin, as `nvdisasm -c -hex` lists it. `oracles` is the folder that setup.sh filled.
 pub fn nvdisasm(oracles: &Path, cubin: &Path) -> Vec<Listed> {
-    let out = Command::new(oracles.join("bin/nvdisasm"))
+    let out = disassembler(oracles, cubin)
         .args(["-c", "-hex"])
         .arg(cubin)
         .output()
