@@ -54,12 +54,12 @@ impl Labels {
             branch_targets(isa, code.bytes).for_each(|t| numbers.name(code.section, t));
         }
         for code in image.codes() {
-            // The tool gives no labels to the places of INSTR_REG_MAP.
-            let offsets = code
-                .attributes
-                .iter()
-                .filter(|a| a.code != cubin::nvinfo::code::INSTR_REG_MAP)
-                .flat_map(|a| a.code_offsets().unwrap_or_default());
+            let offsets = code.attributes.iter().flat_map(|a| {
+                let offsets = a.code_offsets().unwrap_or_default();
+                // Of the records of INSTR_REG_MAP the tool counts only the first.
+                let first_only = a.code == cubin::nvinfo::code::INSTR_REG_MAP;
+                offsets.into_iter().take(if first_only { 1 } else { usize::MAX })
+            });
             offsets.for_each(|offset| numbers.count(code.section, u64::from(offset)));
         }
         let functions = image.symbols().iter().filter(|s| s.is_function());
