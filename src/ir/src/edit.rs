@@ -251,39 +251,28 @@ impl Kernel {
         if value.index() >= self.pins.len() {
             return Err(format!("there is no value {}", value.0));
         }
-        let mut first = 0;
-        for slot in layout.slots.iter().filter(|s| s.reads()) {
-            let width = slot.width as usize;
-            if !(first..first + width).contains(&operand) {
-                first += width;
-                continue;
-            }
-            if slot.writes() || slot.field.is_none() {
-                return Err("the operand is tied to a result or implied".into());
-            }
-            let pin = self.pin(value);
-            let k = operand - first;
-            let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
-            let Some(number) = number else {
-                return Err(format!("{pin} cannot be this operand"));
-            };
-            self.operands[self.operand_start[at] as usize + operand] = value;
-            // The word names the first register of a tuple.
-            let new = match k {
-                0 => slot
-                    .set(word, number)
-                    .ok_or_else(|| format!("{pin} cannot be encoded in this operand"))?,
-                _ => word,
-            };
-            return Ok((
-                Inst {
-                    word: new,
-                    form: layout.form,
-                },
-                slot.bits(),
-            ));
+        let Some((slot, k)) = layout.read_slot(operand) else {
+            return Err(format!("operand {operand} is not read by the instruction itself"));
+        };
+        if slot.writes() || slot.field.is_none() {
+            return Err("the operand is tied to a result or implied".into());
         }
-        Err(format!("operand {operand} is not read by the instruction itself"))
+        let pin = self.pin(value);
+        let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
+        let number = number.ok_or_else(|| format!("{pin} cannot be this operand"))?;
+        self.operands[self.operand_start[at] as usize + operand] = value;
+        // The word names the first register of a tuple.
+        let new = match k {
+            0 => slot
+                .set(word, number)
+                .ok_or_else(|| format!("{pin} cannot be encoded in this operand"))?,
+            _ => word,
+        };
+        let inst = Inst {
+            word: new,
+            form: layout.form,
+        };
+        Ok((inst, slot.bits()))
     }
 
     fn check_insert(

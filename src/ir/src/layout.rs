@@ -398,6 +398,16 @@ impl Layout {
         self.reads.len()
     }
 
+    /// The access that reads operand `operand` (registers, counted from the guard on), and which of its registers that is.
+    pub fn read_slot(&self, operand: usize) -> Option<(&Slot, usize)> {
+        let mut first = 0;
+        self.slots.iter().filter(|slot| slot.reads()).find_map(|slot| {
+            let within = operand.checked_sub(first).filter(|k| *k < usize::from(slot.width));
+            first += usize::from(slot.width);
+            within.map(|k| (slot, k))
+        })
+    }
+
     /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
     pub fn operand_types(&self) -> String {
         let list = self.types.operands.to_string();

@@ -59,25 +59,17 @@ pub(super) extern "C" fn form_name(target: u32, form: u32) -> Str {
 
 /// `word` with `pin` as its operand `operand`, which counts registers: the second of a pair has to be the one behind the first.
 fn with_operand(layout: &Layout, word: Word, operand: usize, pin: Pin) -> Result<Word, String> {
-    let mut first = 0;
-    for slot in layout.slots.iter().filter(|slot| slot.reads()) {
-        let width = usize::from(slot.width);
-        if operand >= first + width {
-            first += width;
-            continue;
-        }
-        if operand > first || slot.field.is_none() {
-            return match slot.pins(word).nth(operand - first) {
-                Some(wanted) if wanted == pin => Ok(word),
-                Some(wanted) => Err(format!("operand {operand} is {pin} and has to be {wanted}")),
-                None => Err(format!("there is no operand {operand}")),
-            };
-        }
-        let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
-        let changed = number.and_then(|number| slot.set(word, number));
-        return changed.ok_or_else(|| format!("operand {operand} cannot be {pin}"));
+    let none = || format!("there is no operand {operand}");
+    let (slot, k) = layout.read_slot(operand).ok_or_else(none)?;
+    if k > 0 || slot.field.is_none() {
+        return match slot.pins(word).nth(k).ok_or_else(none)? {
+            wanted if wanted == pin => Ok(word),
+            wanted => Err(format!("operand {operand} is {pin} and has to be {wanted}")),
+        };
     }
-    Err(format!("there is no operand {operand}"))
+    let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
+    let changed = number.and_then(|number| slot.set(word, number));
+    changed.ok_or_else(|| format!("operand {operand} cannot be {pin}"))
 }
 
 pub(super) unsafe extern "C" fn set_operand(
