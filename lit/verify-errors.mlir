@@ -195,3 +195,30 @@ sass.func "property_target" attributes {sm = "sm_87"} {
   "sass.NOP"() <{inst = {sm = "sm_1", word = 0 : i128}}> : () -> ()
   sass.end
 }
+
+// -----
+
+sass.func "pin_twice" attributes {sm = "sm_87"} {
+  %0 = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R4"}
+  // expected-error @below {{is the second one with sass.pin = "R4"}}
+  %1 = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R4"}
+  sass.end
+}
+
+// -----
+
+sass.func "other_target" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  // expected-error @below {{is an instruction of sm_90 in a function of sm_87}}
+  %0 = "sass.MOV"(%PT) <{inst = {sm = "sm_90", word = 0x000fe20000000f000000000100027802 : i128}}> : (!sass.pred) -> !sass.reg
+  sass.end
+}
+
+// -----
+
+sass.func "other_mnemonic" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  // expected-error @below {{'sass.FADD' op has a word of MOV}}
+  %0 = "sass.FADD"(%PT) <{inst = {sm = "sm_87", word = 0x000fe20000000f000000000100027802 : i128}}> : (!sass.pred) -> !sass.reg
+  sass.end
+}

@@ -9,7 +9,7 @@ def Sass_FuncOp : Sass_Op<"func", [Symbol, IsolatedFromAbove, OpAsmOpInterface]>
   let summary = "the code of one section: a kernel and its local functions";
   let description = [{
     `sm` names the target. `pins` has, for every block with arguments in order, one list of the physical registers of its arguments.
-    `tail` is what follows the last instruction (padding), as hex digits in memory order of words.
+    `tail` is what follows the last instruction (padding), as runs of words: "0x..." or "0x... x7".
   }];
   let arguments = (ins StrAttr:$sym_name, StrAttr:$sm);
   let regions = (region AnyRegion:$body);
