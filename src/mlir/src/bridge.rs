@@ -1,7 +1,7 @@
 //! Context, modules, text, bytecode, pipelines.
 
 use std::collections::HashMap;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,11 +15,12 @@ use melior::ir::{Location, Module as MeliorModule};
 use melior::pass::PassManager;
 use melior::utility::{parse_pass_pipeline, register_all_passes};
 use mlir_sys::{
-    MlirOperation, MlirStringRef, mlirDialectHandleInsertDialect, mlirModuleCreateParse, mlirOperationVerify,
-    mlirOperationWriteBytecode,
+    MlirOperation, MlirStringRef, mlirBlockGetFirstOperation, mlirBlockGetNextInRegion, mlirDialectHandleInsertDialect,
+    mlirEmitError, mlirModuleCreateParse, mlirOperationGetLocation, mlirOperationGetNextInBlock,
+    mlirOperationGetRegion, mlirOperationVerify, mlirOperationWriteBytecode, mlirRegionGetFirstBlock,
 };
 
-use engine::capi::{self, Arrays, CKernel, PassRun};
+use engine::capi::{self, Arrays, CKernel, NoKernel, PassRun};
 
 use crate::ffi;
 use crate::rust_pass::RustPass;
@@ -424,18 +425,49 @@ impl<'b> Module<'b> {
 
 /// The kernel of a function; `None` where MLIR has said why it is none.
 pub(crate) fn kernel_of(func: MlirOperation) -> Option<Result<Kernel, String>> {
-    type Out = Option<Result<Kernel, String>>;
+    type Out = Option<Result<Kernel, NoKernel>>;
     unsafe extern "C" fn out(user: *mut c_void, kernel: *const CKernel) {
         // SAFETY: the arrays live during the call.
         let built = catch_unwind(AssertUnwindSafe(|| unsafe { capi::kernel(&*kernel) }));
-        let built = built.unwrap_or_else(|_| Err("internal error while reading a function".to_owned()));
+        let built = built.unwrap_or_else(|_| Err("internal error while reading a function".into()));
         // SAFETY: `user` is the variable below.
         unsafe { *user.cast::<Out>() = Some(built) };
     }
     let mut result: Out = None;
     // SAFETY: everything lives during the call.
     let ok = unsafe { ffi::sassFuncToKernel(func, out, (&raw mut result).cast()) };
-    result.filter(|kernel| ok || kernel.is_err())
+    match result? {
+        Ok(kernel) => ok.then_some(Ok(kernel)),
+        Err(NoKernel::Operation(e)) => {
+            let place = operation_at(func, e.op).unwrap_or(func);
+            let message = CString::new(e.message.replace('\0', " ")).unwrap_or_default();
+            // SAFETY: the operation is alive, the text ends with a NUL.
+            unsafe { mlirEmitError(mlirOperationGetLocation(place), message.as_ptr()) };
+            None
+        }
+        Err(why) => Some(Err(why.to_string())),
+    }
+}
+
+/// The operation of that number, in the order of the text.
+fn operation_at(func: MlirOperation, number: u32) -> Option<MlirOperation> {
+    let mut left = number;
+    // SAFETY: the function is alive, and null is asked for before anything that may be null is used.
+    unsafe {
+        let mut block = mlirRegionGetFirstBlock(mlirOperationGetRegion(func, 0));
+        while !block.ptr.is_null() {
+            let mut op = mlirBlockGetFirstOperation(block);
+            while !op.ptr.is_null() {
+                if left == 0 {
+                    return Some(op);
+                }
+                left -= 1;
+                op = mlirOperationGetNextInBlock(op);
+            }
+            block = mlirBlockGetNextInRegion(block);
+        }
+    }
+    None
 }
 
 /// Appends passes, as MLIR spells them, to a pass manager.

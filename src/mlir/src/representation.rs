@@ -59,7 +59,7 @@ impl Representation for Mlir {
     fn parse(&self, source: &[u8]) -> Result<Vec<Kernel>, String> {
         with_bridge(|bridge| {
             let module = bridge.parse(source).map_err(|e| MlirError::Kernel(placed(&e)))?;
-            module.kernels().map_err(|e| MlirError::Kernel(format!(" {e}")))
+            module.kernels().map_err(|e| MlirError::Kernel(placed(&e)))
         })
     }
 
@@ -111,7 +111,7 @@ impl Mlir {
         let (result, mut heard) = bridge.listen(|| module.run_steps(steps, &self.pipeline));
         result?;
         let said = bridge.take_diagnostics();
-        let after = module.kernels()?;
+        let after = module.kernels().map_err(|e| in_code(e, jobs))?;
         let functions = module.functions();
         let done = after.into_iter().zip(jobs).zip(functions).map(|((kernel, job), func)| {
             let runs = heard.remove(&kernel.name).unwrap_or_default();
@@ -196,6 +196,19 @@ fn note(place: &str, said: &Diagnostic) -> Option<String> {
     let source = source.rsplit_once(':').map(|(line, _column)| line.replace('"', ""));
     let source = source.map_or_else(String::new, |line| format!(" ({line})"));
     Some(format!("{offset:#06x}{source}: {}", said.message))
+}
+
+/// An error at an instruction, with kernel and offset in front.
+fn in_code(error: MlirError, jobs: &[Job<'_>]) -> MlirError {
+    let MlirError::Failed { diagnostics, .. } = &error else {
+        return error;
+    };
+    let noted = |name: &str, said| note(&format!("\"{name}\":"), said).map(|note| format!("{name} at {note}"));
+    let names = || jobs.iter().map(|job| &*job.kernel.name);
+    let placed = diagnostics
+        .iter()
+        .find_map(|said| names().find_map(|name| noted(name, said)));
+    placed.map_or(error, MlirError::Kernel)
 }
 
 /// A pass that MLIR has and the engine has not: written in C++, upstream or in a plugin.

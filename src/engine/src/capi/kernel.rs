@@ -131,11 +131,28 @@ unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
     }
 }
 
+/// Why arrays are no kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoKernel {
+    /// An operation does not fit.
+    #[error(transparent)]
+    Operation(#[from] ir::PartsError),
+    /// The arrays do not.
+    #[error("{0}")]
+    Arrays(String),
+}
+
+impl From<&str> for NoKernel {
+    fn from(why: &str) -> NoKernel {
+        NoKernel::Arrays(why.to_owned())
+    }
+}
+
 /// The kernel of arrays that C hands out.
 ///
 /// # Safety
 /// All arrays have the sizes that `SassKernel` says, and live during the call.
-pub unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
+pub unsafe fn kernel(c: &CKernel) -> Result<Kernel, NoKernel> {
     let (ops, blocks) = (c.op_count as usize, c.block_count as usize);
     // SAFETY: the caller's promise, for every array below.
     unsafe {
@@ -148,7 +165,7 @@ pub unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
             c.sm.get()
                 .ok_or("the target's name is no UTF-8")?
                 .parse()
-                .map_err(|e| format!("{e}"))?;
+                .map_err(|e| NoKernel::Arrays(format!("{e}")))?;
         let pins = slice(c.pins, last(result_start) + last(arg_start));
         let pins: Vec<Pin> = pins
             .iter()
@@ -185,7 +202,7 @@ pub unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
         let edge_arg_count = edges.last().map_or(0, |&(to, first)| first + arg_count(to)) as usize;
         let words: Vec<Word> = slice(c.words, ops).iter().map(word).collect();
         let tail: Vec<Word> = slice(c.tail, c.tail_count as usize).iter().map(word).collect();
-        Kernel::from_parts(Parts {
+        Ok(Kernel::from_parts(Parts {
             name: c.name.get().ok_or("the name is no UTF-8")?,
             target,
             tail: &tail,
@@ -203,7 +220,6 @@ pub unsafe fn kernel(c: &CKernel) -> Result<Kernel, String> {
             edges,
             edge_args: slice(c.edge_args.cast::<ValueId>(), edge_arg_count),
             layouts,
-        })
-        .map_err(|e| e.to_string())
+        })?)
     }
 }

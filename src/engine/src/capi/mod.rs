@@ -17,7 +17,7 @@ use ir::{Flow, Layout, LayoutCache, Pin};
 
 use isa::{Effects, FormId, Inst, Isa, RegFile, Space, Target, Terminator, Word};
 
-pub use kernel::{Arrays, CEdge, CKernel, kernel};
+pub use kernel::{Arrays, CEdge, CKernel, NoKernel, kernel};
 pub use passes::{CEdit, CPassContext, PassRun};
 use passes::{EditFn, RemarkFn};
 

@@ -99,7 +99,7 @@ pub(super) unsafe extern "C" fn run_pass(
         // SAFETY: a string of the header's type.
         let (pass, options) = parse(unsafe { pass.get() }.unwrap_or("?"))?;
         // SAFETY: arrays as the header says.
-        let kernel = unsafe { kernel(c_kernel) }?;
+        let kernel = unsafe { kernel(c_kernel) }.map_err(|e| e.to_string())?;
         let mode = if context.report != 0 { Mode::Report } else { Mode::Apply };
         let [start, end] = context.params;
         let params = (start < end).then_some((start, end));
