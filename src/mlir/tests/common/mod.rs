@@ -22,7 +22,11 @@ pub fn files() -> Vec<PathBuf> {
         &mut files,
     );
     if let Ok(more) = std::env::var("SASS_MLIR_CORPUS") {
-        more.split(':').for_each(|dir| cubins(Path::new(dir), &mut files));
+        for dir in more.split(':') {
+            let before = files.len();
+            cubins(Path::new(dir), &mut files);
+            assert!(files.len() > before, "SASS_MLIR_CORPUS: no cubin in {dir}");
+        }
     }
     files.sort();
     files
