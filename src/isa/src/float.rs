@@ -12,7 +12,8 @@ pub(crate) struct Float {
 }
 
 impl Float {
-    pub(crate) fn new(kind: FieldKind, raw: u64) -> Self {
+    /// A NaN of less than 64 bits is quiet where nobody is to tell it from a signaling one.
+    pub(crate) fn new(kind: FieldKind, raw: u64, names_signaling: bool) -> Self {
         let (value, sign, quiet) = match kind {
             FieldKind::F16 => (half(raw as u16), 15, 9),
             FieldKind::Bf16 => (f64::from(f32::from_bits((raw as u32 & 0xffff) << 16)), 15, 6),
@@ -22,7 +23,7 @@ impl Float {
         Self {
             value,
             negative: raw >> sign & 1 == 1,
-            quiet: raw >> quiet & 1 == 1,
+            quiet: raw >> quiet & 1 == 1 || !names_signaling && kind != FieldKind::F64High,
         }
     }
 
@@ -182,7 +183,7 @@ mod tests {
 
     fn text(kind: FieldKind, raw: u64) -> String {
         let mut s = String::new();
-        Float::new(kind, raw).write(&mut s).unwrap();
+        Float::new(kind, raw, true).write(&mut s).unwrap();
         s
     }
 
@@ -215,5 +216,13 @@ mod tests {
         ] {
             assert_eq!(text(kind, raw), expected, "{kind:?} {raw:#x}");
         }
+        let mut unnamed = String::new();
+        Float::new(FieldKind::F32, 0xff80_0001, false)
+            .write(&mut unnamed)
+            .unwrap();
+        Float::new(FieldKind::F64High, 0xfff1_2e66, false)
+            .write(&mut unnamed)
+            .unwrap();
+        assert_eq!(unnamed, "-QNAN-SNAN");
     }
 }

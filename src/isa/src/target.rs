@@ -39,6 +39,12 @@ macro_rules! targets {
                 }
             }
 
+            /// Whether text says `SNAN`. The last `nvdisasm` that knows sm_70 and sm_72, of CUDA 12, writes `QNAN` for every NaN but those
+            /// of doubles.
+            pub const fn names_signaling_nans(self) -> bool {
+                self.number() >= 75
+            }
+
             /// The uniform register that reads as zero, `URZ`: 63 in the 6-bit fields up to sm_90a, 255 in the 8-bit ones from sm_100 on.
             pub const fn uniform_zero(self) -> u8 {
                 if self.number() < 100 { 63 } else { 255 }

@@ -269,7 +269,7 @@ impl OperandWriter<'_, '_> {
             FieldKind::Int if f.bits.width() == 64 => line.unsigned_hex(v as u64)?,
             FieldKind::Int | FieldKind::Rel => line.hex(v)?,
             kind => {
-                let float = Float::new(kind, v as u64);
+                let float = Float::new(kind, v as u64, self.isa.target().names_signaling_nans());
                 float.write(line)?;
                 return Ok(float.is_special());
             }

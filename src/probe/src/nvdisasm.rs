@@ -22,6 +22,9 @@ const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 const CLASS_SET: u128 = 0x1e << 105;
 const CLASS_CLEAR: u128 = 0x1f << 105 | 7 << 122;
 
+/// Bit 91 is part of the opcode from sm_75 on. Before, nothing looks at it and compilers leave it clear.
+const OPCODE_HIGH: u128 = 1 << 91;
+
 /// An opaque key for the class of a word: equal keys, equal operand form. A hash, so it is the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u64);
@@ -48,6 +51,8 @@ pub struct Printed {
 pub struct Nvdisasm {
     program: PathBuf,
     arch: String,
+    /// Words with these bits set count as not legal, without being asked about.
+    unused: u128,
     scratch: tempfile::TempDir,
     memory: Option<Mutex<Memory>>,
     /// Opcodes with words that two classes match, and how many such words were met. One ends a run without saying which word it is.
@@ -68,6 +73,7 @@ impl Nvdisasm {
         Ok(Self {
             program,
             arch,
+            unused: if target.number() < 75 { OPCODE_HIGH } else { 0 },
             scratch,
             memory: None,
             ambiguous: Mutex::default(),
@@ -131,18 +137,15 @@ impl Nvdisasm {
         ask: impl Fn(&[u128]) -> Result<Option<Vec<Option<T>>>> + Sync,
     ) -> Result<Vec<Option<T>>> {
         let mut known = self.ambiguous.lock().unwrap_or_else(|e| e.into_inner());
+        let is_used = |w: u128| w & self.unused == 0;
         let mut answers: Vec<Option<T>> = loop {
-            let fed: Vec<u128> = words
-                .iter()
-                .copied()
-                .filter(|w| !known.contains_key(&opcode(*w)))
-                .collect();
+            let clear = |w: &u128| is_used(*w) && !known.contains_key(&opcode(*w));
+            let fed: Vec<u128> = words.iter().copied().filter(clear).collect();
             let chunks: Vec<_> = fed.par_chunks(CHUNK).map(&ask).collect::<Result<_>>()?;
             let failed = fed.chunks(CHUNK).zip(&chunks).filter(|c| c.1.is_none());
             let culprits: Vec<u16> = failed.map(|c| culprit(c.0, &ask)).collect::<Result<_>>()?;
             if culprits.is_empty() {
                 let mut answers = chunks.into_iter().flatten().flatten();
-                let clear = |w: &u128| !known.contains_key(&opcode(*w));
                 break words
                     .iter()
                     .map(|w| clear(w).then(|| answers.next()?).flatten())
@@ -151,7 +154,8 @@ impl Nvdisasm {
             known.extend(culprits.into_iter().map(|c| (c, 0)));
         };
         for (&code, count) in known.iter_mut() {
-            let places: Vec<usize> = (0..words.len()).filter(|&i| opcode(words[i]) == code).collect();
+            let is_here = |&i: &usize| opcode(words[i]) == code && is_used(words[i]);
+            let places: Vec<usize> = (0..words.len()).filter(is_here).collect();
             for places in places.chunks(APART) {
                 let asked: Vec<u128> = places.iter().map(|&i| words[i]).collect();
                 let found = around_ambiguous(&asked, count, &ask)?;
@@ -266,8 +270,10 @@ fn around_ambiguous<T>(
     Ok(answers)
 }
 
+/// A word ends the run that the tool does not name: two classes match it, or (as with opcode 0) it is illegal and that is all.
 fn is_ambiguous(errors: &str) -> bool {
-    errors.contains(": More than one pattern matched")
+    let illegal = |line: &str| line.ends_with(": Illegal instruction found");
+    errors.contains(": More than one pattern matched") || !errors.is_empty() && errors.lines().all(illegal)
 }
 
 /// `nvdisasm error   : MESSAGE at address 0xADDR` as (word index, MESSAGE). The tool goes by the name of its file: `nvdisasm-12`.
@@ -310,6 +316,17 @@ mod tests {
         let renamed = line.replace("nvdisasm", "nvdisasm-12");
         assert_eq!(refusal(&renamed), refusal(line));
         assert_eq!(refusal("nvdisasm fatal   : no"), None);
+    }
+
+    #[test]
+    fn a_word_that_is_not_named_is_told_from_refusals() {
+        let nameless = "nvdisasm-12 error   : Illegal instruction found\n";
+        assert!(is_ambiguous(nameless) && !is_ambiguous(""));
+        let named = "nvdisasm-12 error   : Opclass 'a_b', undefined value 0x1e for table at address 0x00000030\n";
+        assert!(!is_ambiguous(&(named.to_owned() + nameless)));
+        assert!(!is_ambiguous(
+            "nvdisasm fatal   : Value 'SM70' is not defined for option 'binary'\n"
+        ));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::Result;
 use isa::Target;
 
 use crate::nvdisasm::{Nvdisasm, arch};
+use crate::plr::version_for;
 
 /// A target and the tool that knows it.
 #[derive(clap::Args, Debug)]
@@ -13,9 +14,16 @@ pub struct Tool {
     /// Target, such as sm_87
     #[arg(long)]
     pub sm: Target,
-    /// The disassembler: a path, or a name on PATH (kernels of CUDA 12 also need nvdisasm-12.8 beside it)
+    /// The disassembler: a path, or a name on PATH (sm_70, sm_72 and kernels of CUDA 12 also need nvdisasm-12.8 beside it)
     #[arg(long, default_value = "nvdisasm")]
     pub nvdisasm: PathBuf,
+}
+
+impl Tool {
+    /// The disassembler that knows the target.
+    pub fn program(&self) -> PathBuf {
+        version_for(&self.nvdisasm, self.sm.number() < 75)
+    }
 }
 
 /// A target's tables.
@@ -64,8 +72,8 @@ pub struct Words {
 impl Words {
     /// The disassembler.
     pub fn ask(&self) -> Result<Nvdisasm> {
-        let Tool { sm, nvdisasm } = &self.tables.tool;
-        let tool = Nvdisasm::new(nvdisasm.clone(), *sm)?;
+        let tool = &self.tables.tool;
+        let tool = Nvdisasm::new(tool.program(), tool.sm)?;
         match &self.cache {
             Some(folder) => tool.remember(folder),
             None => Ok(tool),
@@ -76,7 +84,17 @@ impl Words {
 /// The compiler of seed files.
 #[derive(clap::Args, Debug)]
 pub struct Compiler {
-    /// A path, or a name on PATH (sm_70, sm_72 and sm_101 need ptxas-12.9)
+    /// A path, or a name on PATH (sm_70, sm_72 and sm_101 need ptxas-12.9 beside it)
     #[arg(long, default_value = "ptxas")]
     pub ptxas: PathBuf,
+}
+
+impl Compiler {
+    /// The compiler that knows a target.
+    pub fn program(&self, target: Target) -> PathBuf {
+        match target.number() {
+            ..75 | 101 => self.ptxas.with_file_name("ptxas-12.9"),
+            _ => self.ptxas.clone(),
+        }
+    }
 }

@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let isa = Isa::for_target(tool.sm)?;
     let models = Model::all(&family);
     let matcher = Matcher::new(&models);
-    let oracle = Oracle::new(&tool.nvdisasm, tool.sm, args.jobs, rules::alone(&family))?;
+    let oracle = Oracle::new(&tool.program(), tool.sm, args.jobs, rules::alone(&family))?;
     let mut words = Vec::new();
     for i in 0..models.len() {
         if args.only.as_ref().is_none_or(|o| models[i].form.contains(o.as_str())) {

@@ -29,7 +29,7 @@ pub struct Args {
 /// Runs `probe check-access-kernels`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let isa = Isa::for_target(args.tool.sm)?;
-    let oracle = Oracle::new(&args.tool.nvdisasm, args.tool.sm, 1, BTreeSet::new())?;
+    let oracle = Oracle::new(&args.tool.program(), args.tool.sm, 1, BTreeSet::new())?;
     let mut all = Tally::default();
     let (mut unknown, mut passed_over) = (0, 0);
     for path in &args.cubins {

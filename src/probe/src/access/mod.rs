@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dir = args.tables.folder();
     let tool = &args.tables.tool;
     let mut family = Family::read(&dir)?;
-    let oracle = Oracle::new(&tool.nvdisasm, tool.sm, args.jobs, rules::alone(&family))?;
+    let oracle = Oracle::new(&tool.program(), tool.sm, args.jobs, rules::alone(&family))?;
     let taken = match args.like {
         Some(other) => like::take_over(&mut family, &Family::read(&args.tables.folder_of(other))?),
         None => BTreeSet::new(),

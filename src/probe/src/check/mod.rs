@@ -74,11 +74,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     /// How to ask about one target.
     fn of(&self, target: Target) -> options::Words {
-        let nvdisasm = match target.number() {
-            ..75 => self.nvdisasm.with_file_name("nvdisasm-12.8"),
-            _ => self.nvdisasm.clone(),
+        let tool = options::Tool {
+            sm: target,
+            nvdisasm: self.nvdisasm.clone(),
         };
-        let tool = options::Tool { sm: target, nvdisasm };
         let opcodes = self.opcodes.clone();
         options::Words {
             tables: options::Tables { tool, opcodes },
@@ -95,7 +94,7 @@ impl Args {
         let gate = Gate { isa, nv: &nv };
         let mut good = true;
         if !self.corpus.is_empty() {
-            let words = seeds::words(&self.compiler.ptxas, target, &self.corpus)?;
+            let words = seeds::words(&self.compiler, target, &self.corpus)?;
             good &= gate.compiled(words, self)?;
         }
         Ok(gate.random(&family, self)? && good)

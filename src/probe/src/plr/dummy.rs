@@ -44,8 +44,17 @@ impl Writer {
     }
 }
 
-/// An ABI 8 cubin of `target` with one kernel `kN` for the N-th group: its words, then EXIT.
+/// A cubin of `target` with one kernel `kN` for the N-th group: its words, then EXIT. ABI 8, or ABI 7 where the target has no other.
 pub fn dummy_cubin(target: Target, groups: &[&[u128]]) -> Vec<u8> {
+    let number = target.number();
+    let (abi, version, flags, registers): (&[u8], u32, u32, u32) = match number {
+        // As toolkit 12.8 writes them; its nvdisasm takes no kernel of 255 registers.
+        ..75 => (b"\x33\x07", 128, number << 16 | 0x0500 | number, 254),
+        _ => {
+            let arch = if target.is_arch_specific() { 8 } else { 0 };
+            (b"\x41\x08", 1, 0x0600_0004 | number << 8 | arch, 255)
+        }
+    };
     let mut names = b"\0.shstrtab\0.strtab\0.symtab\0".to_vec();
     let (shstrtab, strtab, symtab) = (1, 11, 19);
     let mut section_names = Vec::new();
@@ -89,20 +98,21 @@ pub fn dummy_cubin(target: Target, groups: &[&[u128]]) -> Vec<u8> {
             flags: 6,
             data: &code,
             link: 3,
-            info: 255 << 24 | (1 + i as u32), // register count, symbol
+            info: registers << 24 | (1 + i as u32), // register count, symbol
             align: 16,
             entry: 0,
         });
     }
     w.body.resize(w.body.len().next_multiple_of(8), 0);
-    let mut out = b"\x7fELF\x02\x01\x01\x41\x08\0\0\0\0\0\0\0".to_vec();
+    let mut out = b"\x7fELF\x02\x01\x01".to_vec();
+    out.extend(abi);
+    out.extend([0; 7]);
     out.extend(2u16.to_le_bytes());
     out.extend(190u16.to_le_bytes());
-    out.extend(1u32.to_le_bytes());
+    out.extend(version.to_le_bytes());
     out.extend([0; 16]);
     out.extend((w.body.len() as u64).to_le_bytes());
-    let arch = if target.is_arch_specific() { 8 } else { 0 };
-    out.extend((0x0600_0004 | target.number() << 8 | arch).to_le_bytes());
+    out.extend(flags.to_le_bytes());
     for half in [64u16, 56, 0, 64, w.count, 1] {
         out.extend(half.to_le_bytes());
     }

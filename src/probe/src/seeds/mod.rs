@@ -43,7 +43,7 @@ pub struct Args {
 
 /// Runs `probe seeds`.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let compiler = Compiler::new(&args.compiler.ptxas, args.sm)?;
+    let compiler = Compiler::new(args.compiler.program(args.sm), args.sm)?;
     for file in in_folders(&args.files)?.iter().filter(|f| is_seeds(f)) {
         let done = compiler.compile(file)?;
         let (taken, all) = (done.taken.len(), done.taken.len() + done.refused.len());
@@ -62,14 +62,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 ///
 /// # Errors
 /// If a file cannot be read, or the compiler not be run.
-pub fn words(ptxas: &Path, target: Target, paths: &[PathBuf]) -> Result<BTreeSet<u128>> {
+pub fn words(compiler: &options::Compiler, target: Target, paths: &[PathBuf]) -> Result<BTreeSet<u128>> {
     let (seeds, cubins): (Vec<_>, Vec<_>) = in_folders(paths)?.into_iter().partition(|f| is_seeds(f));
     let mut words = BTreeSet::new();
     for cubin in cubins {
         words.extend(kernel_words(&cubin)?);
     }
     if !seeds.is_empty() {
-        let compiler = Compiler::new(ptxas, target)?;
+        let compiler = Compiler::new(compiler.program(target), target)?;
         for file in seeds {
             words.extend(compiler.compile(&file)?.words);
         }
@@ -111,10 +111,10 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn new(program: &Path, target: Target) -> Result<Self> {
+    fn new(program: PathBuf, target: Target) -> Result<Self> {
         let scratch = tempfile::tempdir().context("scratch folder")?;
         let mut this = Self {
-            program: program.to_owned(),
+            program,
             target,
             version: "99.0".into(),
             scratch,
@@ -125,7 +125,7 @@ impl Compiler {
             .nth(1)
             .and_then(|s| s.split('\'').next());
         this.version = current
-            .with_context(|| format!("{} is no ptxas: {said}", program.display()))?
+            .with_context(|| format!("{} is no ptxas: {said}", this.program.display()))?
             .to_owned();
         Ok(this)
     }

@@ -42,8 +42,9 @@ impl FloatKind {
         let (value, quiet) = self.value(raw);
         let negative = raw >> (self.width() - 1) & 1 == 1;
         if value.is_nan() {
-            let word = if quiet == 1 { "QNAN" } else { "SNAN" };
-            return text.strip_prefix(if negative { '-' } else { '+' }) == Some(word);
+            let word = text.strip_prefix(if negative { '-' } else { '+' });
+            // nvdisasm of CUDA 12 calls all of them quiet.
+            return word == Some("QNAN") || quiet == 0 && word == Some("SNAN");
         }
         if value.is_infinite() {
             return text == if negative { "-INF" } else { "+INF" };
@@ -110,6 +111,7 @@ mod tests {
         assert!(FloatKind::F64h.prints(0x3ff8_0000, "1.5"));
         assert!(FloatKind::F32.prints(0x8000_0000, "-0"));
         assert!(FloatKind::F32.prints(0x7fc0_0000, "+QNAN"));
+        assert!(!FloatKind::F32.prints(0x7fc0_0000, "+SNAN") && FloatKind::F32.prints(0x7f80_0001, "+SNAN"));
         assert!(FloatKind::F16.prints(0x0001, "5.9604644775390625e-08"));
     }
 }

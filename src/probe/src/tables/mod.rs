@@ -50,9 +50,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let log = |message: String| eprintln!("{:7.1} s  {message}", start.elapsed().as_secs_f64());
     let nv = args.words.ask()?;
     let target = args.words.tables.tool.sm;
-    let known: Vec<u128> = seeds::words(&args.compiler.ptxas, target, &args.seeds)?
-        .into_iter()
-        .collect();
+    let known: Vec<u128> = seeds::words(&args.compiler, target, &args.seeds)?.into_iter().collect();
     log(format!("{} words of seeds", known.len()));
     let found = discover::discover(&nv, &known)?;
     log(format!(
