@@ -167,22 +167,17 @@ impl Cfg {
         entered.retain(|&e| e != NONE);
         entered.sort_unstable();
         entered.dedup();
-        for &e in &entered {
-            cfg.reach(e, &mut reached);
-        }
-        for &l in &cfg.labels.clone() {
-            cfg.reach(l, &mut reached);
-        }
+        cfg.reach(entered.iter().chain(&cfg.labels).copied(), &mut reached);
         cfg.cut_tail(code, &mut reached);
         cfg.roots = entered;
         if unknown.is_empty() {
             // Labels were counted as reached above, so that none ends up in the tail: enter those that no edge leads to.
             let mut reached = vec![false; cfg.leave.len()];
-            cfg.roots.iter().for_each(|&r| cfg.reach(r, &mut reached));
+            cfg.reach(cfg.roots.iter().copied(), &mut reached);
             for b in 0..cfg.leave.len() as u32 {
                 if !reached[b as usize] {
                     cfg.roots.push(b);
-                    cfg.reach(b, &mut reached);
+                    cfg.reach([b], &mut reached);
                 }
             }
         } else {
@@ -247,11 +242,8 @@ impl Cfg {
         unknown
     }
 
-    fn reach(&self, from: u32, reached: &mut [bool]) {
-        if reached[from as usize] {
-            return;
-        }
-        let mut stack = vec![from];
+    fn reach(&self, from: impl IntoIterator<Item = u32>, reached: &mut [bool]) {
+        let mut stack: Vec<u32> = from.into_iter().filter(|b| !reached[*b as usize]).collect();
         while let Some(b) = stack.pop() {
             if !std::mem::replace(&mut reached[b as usize], true) {
                 stack.extend(self.successors(b as usize));
@@ -276,7 +268,7 @@ impl Cfg {
             candidate -= 1;
         }
         // Code that nothing reaches may still lead into what looks like padding.
-        (0..candidate as u32).for_each(|b| self.reach(b, reached));
+        self.reach(0..candidate as u32, reached);
         let keep = (candidate..blocks)
             .rev()
             .find(|&b| reached[b])
@@ -290,12 +282,12 @@ impl Cfg {
     /// An indirect branch without a table may go to any block that nothing else reaches.
     fn resolve_unknown(&mut self, unknown: &[u32]) {
         let mut reached = vec![false; self.len()];
-        self.roots.iter().for_each(|&r| self.reach(r, &mut reached));
+        self.reach(self.roots.iter().copied(), &mut reached);
         let mut open = Vec::new();
         for b in 0..self.len() as u32 {
             if !reached[b as usize] {
                 open.push(b);
-                self.reach(b, &mut reached);
+                self.reach([b], &mut reached);
             }
         }
         let unknown: Vec<u32> = unknown.iter().copied().filter(|&b| (b as usize) < self.len()).collect();
@@ -320,11 +312,11 @@ impl Cfg {
         (self.succs, self.succ_start) = (succs, succ_start);
         // If the branch itself is not reached, neither are they.
         let mut reached = vec![false; self.len()];
-        self.roots.iter().for_each(|&r| self.reach(r, &mut reached));
+        self.reach(self.roots.iter().copied(), &mut reached);
         for b in 0..self.len() as u32 {
             if !reached[b as usize] {
                 self.roots.push(b);
-                self.reach(b, &mut reached);
+                self.reach([b], &mut reached);
             }
         }
     }
@@ -351,13 +343,16 @@ pub(crate) fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64)
         } else {
             None
         };
-        let conditional = code.isa.is_conditional(inst);
+        let conditional = || code.isa.is_conditional(inst);
         let role = match layout.flow {
             Flow::None => match target {
                 Some(target) => Role::Label { target },
                 None => continue,
             },
-            Flow::Branch => Role::Branch { target, conditional },
+            Flow::Branch => Role::Branch {
+                target,
+                conditional: conditional(),
+            },
             Flow::Indirect => {
                 let targets = tables.get(&pc).map(|t| {
                     let mut targets: Vec<u32> = t.iter().filter_map(|&o| local(o)).collect();
@@ -365,9 +360,14 @@ pub(crate) fn roles(source: &Source<'_>, code: &Decoded<'_>, local: &dyn Fn(u64)
                     targets.retain(|t| seen.insert(*t));
                     targets
                 });
-                Role::Indirect { targets, conditional }
+                Role::Indirect {
+                    targets,
+                    conditional: conditional(),
+                }
             }
-            Flow::Exit | Flow::Return => Role::Leave { conditional },
+            Flow::Exit | Flow::Return => Role::Leave {
+                conditional: conditional(),
+            },
             Flow::Call => {
                 open_calls |= layout.no_increment && target.is_some();
                 Role::Call { target }

@@ -82,7 +82,7 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
         head: Phrase::new(""),
         segs: Box::default(),
         imms: Box::default(),
-        types: Types::new(&[], None),
+        types: Types::shared(&[], None),
         slots,
     };
     write_text(isa, inst, fields, &mut layout)?;
@@ -244,7 +244,7 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
         &starts,
     );
     let one = layout.slots.iter().find(|s| s.writes()).map(|s| s.file);
-    layout.types = Types::new(&out.types, one);
+    layout.types = Types::shared(&out.types, one);
     layout.head = Phrase::new(&out.head);
     layout.segs = out.segs.into();
     layout.imms = out.imms.into();

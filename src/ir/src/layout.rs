@@ -1,7 +1,9 @@
 //! What all instructions of one form with the same modifiers share: which bits name registers, what they do to control flow, and how
 //! they are written. Made once, so that lifting, printing, parsing and lowering only move register numbers.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use isa::{Dir, Field, FormId, OperandIx, RegFile, Word};
 
@@ -114,7 +116,6 @@ impl Slot {
             step,
             tied,
             end: zero,
-            zero: Pin::zero(file),
             first: Pin::new(file, 0),
         })
     }
@@ -151,24 +152,31 @@ pub(crate) struct Register {
     pub tied: bool,
     /// From this number on it is the constant register.
     end: u16,
-    pub zero: Pin,
     first: Pin,
 }
 
 impl Register {
     #[inline]
     pub fn pin(self, word: Word) -> Pin {
+        self.behind(self.first_number(word))
+    }
+
+    /// The number in its slot's field.
+    #[inline]
+    pub fn first_number(self, word: Word) -> u8 {
         let half = if self.high {
             (word.0 >> 64) as u64
         } else {
             word.0 as u64
         };
-        let number = u16::from(((half >> self.shift) as u8 & self.mask) ^ self.xor) + u16::from(self.step);
-        if number >= self.end {
-            self.zero
-        } else {
-            self.first.behind(number as u8)
-        }
+        ((half >> self.shift) as u8 & self.mask) ^ self.xor
+    }
+
+    /// The register, where its slot's field has that number.
+    #[inline]
+    pub fn behind(self, first_number: u8) -> Pin {
+        let number = u16::from(first_number) + u16::from(self.step);
+        self.first.behind(number, self.end)
     }
 
     /// The bits of its slot's field.
@@ -181,21 +189,27 @@ impl Register {
         self.step == 0
     }
 
-    /// The word with the number of `pin`, where the field's bits are zero. What does not fit reads as another register afterwards. Only
-    /// the first register of a slot has a number.
+    /// Writes the number of `pin` into the field, whose bits are zero; gives what the field holds then. What does not fit is another
+    /// number.
     #[inline]
-    pub fn put(self, word: Word, pin: Pin) -> Word {
-        let number = if pin.is_zero() { self.end as u8 } else { pin.number() };
-        let mask = if self.is_first() { self.mask } else { 0 };
-        let half = u64::from((number ^ self.xor) & mask) << self.shift;
-        Word(
-            word.0
-                | if self.high {
-                    u128::from(half) << 64
-                } else {
-                    u128::from(half)
-                },
-        )
+    pub fn put(self, word: &mut Word, pin: Pin) -> u8 {
+        self.put_number(word, if pin.is_zero() { self.end as u8 } else { pin.number() })
+    }
+
+    /// As [`Register::put`], for the constant register.
+    pub fn put_zero(self, word: &mut Word) -> u8 {
+        self.put_number(word, self.end as u8)
+    }
+
+    #[inline]
+    fn put_number(self, word: &mut Word, number: u8) -> u8 {
+        let half = u64::from((number ^ self.xor) & self.mask) << self.shift;
+        word.0 |= if self.high {
+            u128::from(half) << 64
+        } else {
+            u128::from(half)
+        };
+        self.first_number(*word)
     }
 }
 
@@ -335,8 +349,17 @@ pub(crate) struct Types {
 }
 
 impl Types {
-    /// `operands` are the types of the printed operands; `file` is where the first result is, if there may be one.
-    pub fn new(operands: &[&str], file: Option<RegFile>) -> Types {
+    /// `operands` are the types of the printed operands; `file` is where the first result is, if there may be one. Layouts with the same
+    /// types share them: there are few, so they stay at hand in the processor's cache.
+    pub fn shared(operands: &[&str], file: Option<RegFile>) -> Arc<Types> {
+        type Known = HashMap<(String, Option<RegFile>), Arc<Types>>;
+        static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let types = || Types::new(operands, file).into();
+        known.entry((operands.join(", "), file)).or_insert_with(types).clone()
+    }
+
+    fn new(operands: &[&str], file: Option<RegFile>) -> Types {
         let list = format!(" : ({}) -> (", operands.join(", "));
         let with = |result: &str| Phrase::new(&format!("{list}{result})"));
         Types {
@@ -381,7 +404,7 @@ pub struct Layout {
     pub(crate) head: Phrase,
     pub(crate) segs: Box<[Seg]>,
     pub(crate) imms: Box<[Imm]>,
-    pub(crate) types: Types,
+    pub(crate) types: Arc<Types>,
 }
 
 /// Bit 15 negates the guard.

@@ -238,6 +238,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error at a position.
+    #[cold]
+    #[inline(never)]
     pub fn error_at(&self, pos: usize, message: impl Into<String>) -> ParseError {
         let pos = pos.min(self.bytes.len());
         let line = memchr::memchr_iter(b'\n', &self.bytes[..pos]).count() + 1;
@@ -250,6 +252,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error here.
+    #[cold]
+    #[inline(never)]
     pub fn error(&self, message: impl Into<String>) -> ParseError {
         self.error_at(self.pos, message)
     }

@@ -288,7 +288,7 @@ fn build(kernel: &mut Kernel, code: &Decoded<'_>, cfg: &Cfg, body: &Body, placem
     let mut names = Names {
         current: vec![unset; registers + body.constants.len()],
         undo: Vec::with_capacity(body.writes.len()),
-        marks: Vec::new(),
+        marks: Vec::with_capacity(32),
     };
     // The prologue: constants, then a live-in for every register that is read before it is written.
     for (k, file) in body.constants.iter().enumerate() {

@@ -102,7 +102,7 @@ fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
                 form: layout.form,
             });
         }
-        flows_on(kernel, b, last.is_some_and(|inst| isa.is_conditional(inst)))?;
+        flows_on(kernel, b, || last.is_some_and(|inst| isa.is_conditional(inst)))?;
     }
     kernel.tail.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
     Ok(out)
@@ -115,26 +115,19 @@ fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<Word, Disagree
     let results = &kernel.pins[kernel.result_start[at] as usize..kernel.result_start[at + 1] as usize];
     let original = kernel.words[at];
     let mut word = Word(original.0 & !layout.register_mask);
-    let fail = |message: &str| {
-        Err(Disagreement {
-            op: OpId(op),
-            message: message.into(),
-        })
-    };
-    let misfit = |register: &Register, pin: Pin| {
-        let message = match register.is_first() {
-            true => format!("{pin} cannot be encoded in this operand"),
-            false => format!("a tuple needs consecutive registers, {pin} is out of line"),
-        };
-        Err(Disagreement { op: OpId(op), message })
-    };
+    // The number in the field of the slot that is gone through.
+    let mut first = 0;
+    let fail = |message| Err(disagreement(op, message));
+    let misfit = |register, pin| Err(misfit(op, register, pin));
     if operands.len() < layout.reads.len() {
         return fail("it has too few operands");
     }
     for (register, value) in layout.reads.iter().zip(operands) {
         let pin = kernel.pins[value.index()];
-        word = register.put(word, pin);
-        if register.pin(word) != pin {
+        if register.is_first() {
+            first = register.put(&mut word, pin);
+        }
+        if register.behind(first) != pin {
             return misfit(register, pin);
         }
     }
@@ -143,17 +136,17 @@ fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<Word, Disagree
     let guarded = layout.is_guarded(word);
     for register in &layout.writes {
         // A register that is read and written is in the word already. The constant register has no value: the word says that it is written.
-        if !register.tied && register.is_first() {
-            let pin = match register.pin(original).is_zero() {
-                true => register.zero,
+        if register.is_first() {
+            first = match register.tied {
+                true => register.first_number(word),
+                false if register.pin(original).is_zero() => register.put_zero(&mut word),
                 false => match results.clone().next() {
-                    Some(pin) => pin,
+                    Some(pin) => register.put(&mut word, pin),
                     None => return fail("it has too few results"),
                 },
             };
-            word = register.put(word, pin);
         }
-        let pin = register.pin(word);
+        let pin = register.behind(first);
         if pin.is_zero() {
             continue;
         }
@@ -169,8 +162,28 @@ fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<Word, Disagree
     Ok(word)
 }
 
+#[cold]
+fn disagreement(op: u32, message: &str) -> Disagreement {
+    Disagreement {
+        op: OpId(op),
+        message: message.into(),
+    }
+}
+
+/// The register of a value is not one that can stand there.
+#[cold]
+fn misfit(op: u32, register: &Register, pin: Pin) -> Disagreement {
+    match register.is_first() {
+        true => disagreement(op, &format!("{pin} cannot be encoded in this operand")),
+        false => disagreement(
+            op,
+            &format!("a tuple needs consecutive registers, {pin} is out of line"),
+        ),
+    }
+}
+
 /// Control that goes on behind a block must go to the next one. `conditional`: it can, at the block's last instruction.
-fn flows_on(kernel: &Kernel, b: usize, conditional: bool) -> Result<(), Disagreement> {
+fn flows_on(kernel: &Kernel, b: usize, conditional: impl FnOnce() -> bool) -> Result<(), Disagreement> {
     let Some(last) = kernel.block_start[b + 1]
         .checked_sub(1)
         .filter(|l| *l >= kernel.block_start[b])
@@ -178,16 +191,19 @@ fn flows_on(kernel: &Kernel, b: usize, conditional: bool) -> Result<(), Disagree
         return Ok(());
     };
     let edges = &kernel.edges[kernel.edge_start[b] as usize..kernel.edge_start[b + 1] as usize];
+    if edges.last().is_some_and(|e| e.to.index() == b + 1) {
+        return Ok(());
+    }
     let at = last as usize;
     let falls = match kernel.kinds[at] {
         OpKind::Fall => true,
         OpKind::Inst => {
             let branch = kernel.labels[at] == crate::kernel::SUCCESSOR;
-            conditional && (!edges.is_empty() || branch) && b + 2 < kernel.block_start.len()
+            (!edges.is_empty() || branch) && b + 2 < kernel.block_start.len() && conditional()
         }
         _ => false,
     };
-    if falls && edges.last().map(|e| e.to.index()) != Some(b + 1) {
+    if falls {
         let message = "control goes on to the next block in the code, which is not its last successor".into();
         return Err(Disagreement {
             op: OpId(last),

@@ -152,6 +152,7 @@ fn attributes(cursor: &mut Cursor<'_>) -> Result<Attributes> {
             }
             "pins" => list(cursor, |cursor| {
                 let ArgPins { pins, ends } = &mut attributes.pins;
+                pins.reserve(32);
                 list(cursor, |cursor| {
                     pins.push(pin(cursor)?);
                     Ok(())

@@ -153,7 +153,7 @@ impl Parser<'_> {
                     *self.kernel.operands.get_mut(first)? = value;
                 }
                 Item::Named(_) => return None,
-                Item::Imm(n) => at.text(layout.imms[usize::from(n)].text(word).as_bytes())?,
+                Item::Imm(n) => at.number(&layout.imms[usize::from(n)].text(word))?,
                 Item::Label { first, .. } => label = exact_label(at, first)?,
                 Item::Merge if layout.is_guarded(word) => {
                     let mut count = 0;

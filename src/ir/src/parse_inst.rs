@@ -149,7 +149,7 @@ impl Parser<'_> {
 
     /// What a call or a return reads and writes without naming it; gives what it writes.
     pub(crate) fn summary(&mut self) -> Result<Vec<Pin>> {
-        let mut written = Vec::new();
+        let mut written = Vec::with_capacity(32);
         if self.cursor.eat(" reads(") {
             self.typed_values(false)?;
         }

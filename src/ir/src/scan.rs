@@ -4,6 +4,7 @@ use isa::RegFile;
 
 use crate::layout::{CHUNK, Chunk, Phrase};
 use crate::pin::{FILES, Pin, file_type_array};
+use crate::syntax::Buffer;
 
 /// See the module's description.
 #[derive(Clone, Copy)]
@@ -75,6 +76,16 @@ impl<'a> At<'a> {
         self.rest()?.starts_with(wanted).then_some(())?;
         self.pos += wanted.len();
         Some(())
+    }
+
+    /// A number.
+    #[inline(always)]
+    pub fn number(&mut self, wanted: &Buffer) -> Option<()> {
+        let len = usize::from(wanted.len);
+        match wanted.bytes.first_chunk() {
+            Some(start) if len <= CHUNK => self.start_of(start, len),
+            _ => self.text(wanted.as_bytes()),
+        }
     }
 
     /// The type of a register.
@@ -156,10 +167,15 @@ impl<'a> At<'a> {
     pub fn find_raw(&mut self) -> Option<()> {
         const RAW: &[u8; 7] = b" raw 0x";
         // `w` is rare: but in operations that call, it is in nothing else.
-        let rest = self.rest()?;
-        let mut starts = memchr::memchr_iter(b'w', rest).filter_map(|w| w.checked_sub(3));
-        self.pos += starts.find(|start| rest[*start..].starts_with(RAW))?;
-        Some(())
+        let mut from = self.pos;
+        loop {
+            let w = from + memchr::memchr(b'w', self.text.get(from..)?)?;
+            from = w + 1;
+            if w >= self.pos + 3 && self.text.get(w - 3..w + 4) == Some(RAW) {
+                self.pos = w - 3;
+                return Some(());
+            }
+        }
     }
 }
 

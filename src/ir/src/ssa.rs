@@ -216,7 +216,8 @@ impl Placement {
 
     /// Visits the dominator tree: `enter(block)` before its children, `leave(block)` after them.
     pub fn walk<S>(&self, state: &mut S, mut enter: impl FnMut(&mut S, usize), mut leave: impl FnMut(&mut S, usize)) {
-        let mut stack = vec![(0u32, false)];
+        let mut stack = Vec::with_capacity(32);
+        stack.push((0u32, false));
         while let Some((block, done)) = stack.pop() {
             let b = block as usize;
             if done {

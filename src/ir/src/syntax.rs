@@ -91,12 +91,16 @@ impl Buffer {
         self.push(b'x');
         let needed = (64 - value.leading_zeros()).div_ceil(4).max(1);
         let len = needed.max(u32::from(digits)).min(16);
-        let (high, low) = (hex_digits((value >> 32) as u32), hex_digits(value as u32));
-        let all = u128::from(u64::from_le_bytes(low)) << 64 | u128::from(u64::from_le_bytes(high));
-        let shown = (all >> (128 - 8 * len)).to_le_bytes();
+        let low = u64::from_le_bytes(hex_digits(value as u32));
+        let shown = if len <= 8 {
+            u128::from(low >> (64 - 8 * len))
+        } else {
+            let high = u64::from_le_bytes(hex_digits((value >> 32) as u32));
+            (u128::from(low) << 64 | u128::from(high)) >> (128 - 8 * len)
+        };
         let at = usize::from(self.len);
-        if let Some(text) = self.bytes.get_mut(at..at + shown.len()) {
-            text.copy_from_slice(&shown);
+        if let Some(text) = self.bytes.get_mut(at..at + 16) {
+            text.copy_from_slice(&shown.to_le_bytes());
             self.len += len as u8;
         }
     }

@@ -144,30 +144,56 @@ const LEGAL: u32 = 0x0ffe_ffff;
 /// What a form allows in its scheduling bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
-    /// It may release a scoreboard when its results are written.
-    pub(crate) wbar: bool,
-    /// It may release a scoreboard when its sources have been read.
-    pub(crate) rbar: bool,
-    /// Bits 124:122 are no flags even when bit 109 is set, but a number below 6.
-    pub(crate) batch: bool,
-    /// Bits of 124:122 that must be clear when bit 109 is set, as those three bits.
-    pub(crate) no_reuse: u8,
+    /// The bits of 115:105 that name a scoreboard which it may release: all are set where it releases none.
+    barriers: u16,
+    /// The values that bits 124:122 may have when bit 109 is set.
+    tops: u8,
 }
 
 impl Rules {
+    /// The bits of 115:105 that name scoreboards to be released.
+    const BARRIERS: u16 = 0b111_111 << 5;
+
+    /// `wbar`: it may release a scoreboard when its results are written. `rbar`: when its sources have been read. `batch`: bits 124:122
+    /// are no flags even when bit 109 is set, but a number below 6. `no_reuse`: bits of 124:122 that must be clear when bit 109 is set,
+    /// as those three bits.
+    pub(crate) const fn new(wbar: bool, rbar: bool, batch: bool, no_reuse: u8) -> Rules {
+        let mut tops = 0;
+        let mut top = 0;
+        while top < if batch { 6 } else { 8 } {
+            if top & no_reuse == 0 {
+                tops |= 1 << top;
+            }
+            top += 1;
+        }
+        Rules {
+            barriers: ((wbar as u16 * 0b111) | (rbar as u16 * 0b111_000)) << 5,
+            tops,
+        }
+    }
+
+    /// It may release a scoreboard when its results are written.
+    pub(crate) const fn wbar(self) -> bool {
+        self.barriers & 0b111 << 5 != 0
+    }
+
+    /// It may release a scoreboard when its sources have been read.
+    pub(crate) const fn rbar(self) -> bool {
+        self.barriers & 0b111_000 << 5 != 0
+    }
+
     /// Whether the hardware's tools accept bits 115:105 and 124:122 of `w`.
     #[inline]
     pub(crate) const fn allow(self, w: Word) -> bool {
         let bits = w.bits(115, 105);
         // With bit 109 clear, 124:122 are a number from 0 to 5; with 109:105 all zero it is 0.
         let top = w.bits(124, 122);
-        let top_is_legal = match bits & 31 {
-            0 => top == 0,
-            1..16 => top < 6,
-            _ => top & self.no_reuse as u64 == 0 && !(self.batch && top > 5),
-        };
-        let barriers_are_legal = (self.wbar || bits >> 5 & 7 == 7) && (self.rbar || bits >> 8 & 7 == 7);
-        LEGAL >> (bits & 31) & 1 == 1 && top_is_legal && barriers_are_legal
+        // Bitmaps and no branches: the bits differ from word to word.
+        let issue = bits as u32 & 31;
+        let tops = if issue > 0 { 0b11_1111 } else { 0b1 };
+        let tops = if issue > 15 { self.tops } else { tops };
+        let barriers_are_legal = (bits as u16 | self.barriers) & Rules::BARRIERS == Rules::BARRIERS;
+        (LEGAL >> issue & 1 == 1) & (tops >> top & 1 == 1) & barriers_are_legal
     }
 }
 
@@ -217,23 +243,18 @@ mod tests {
 
     #[test]
     fn legal_stalls() {
-        let rules = Rules {
-            wbar: true,
-            rbar: true,
-            batch: false,
-            no_reuse: 0,
-        };
+        let rules = Rules::new(true, true, false, 0);
         let illegal: Vec<u64> = (0..32)
             .filter(|&s| !rules.allow(Word(0).with_bits(109, 105, s)))
             .collect();
         assert_eq!(illegal, [16, 28, 29, 30, 31]);
-        assert!(!Rules { wbar: false, ..rules }.allow(Word(0)));
+        assert!(!Rules::new(false, true, false, 0).allow(Word(0)));
         let word = |issue, top| Word(0).with_bits(109, 105, issue).with_bits(124, 122, top);
         let flags = |issue, top| rules.allow(word(issue, top));
         assert!(flags(0, 0) && !flags(0, 1) && flags(1, 5) && !flags(1, 6) && flags(17, 7));
-        let batch = Rules { batch: true, ..rules };
+        let batch = Rules::new(true, true, true, 0);
         assert!(batch.allow(word(17, 5)) && !batch.allow(word(17, 6)) && !batch.allow(word(17, 7)));
-        let no_reuse = Rules { no_reuse: 1, ..rules };
+        let no_reuse = Rules::new(true, true, false, 1);
         assert!(no_reuse.allow(word(17, 6)) && !no_reuse.allow(word(17, 1)) && no_reuse.allow(word(1, 1)));
     }
 }

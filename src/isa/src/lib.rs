@@ -330,12 +330,12 @@ impl<'a> Form<'a> {
 
     /// Whether it may release a scoreboard when its results are written.
     pub fn allows_write_barrier(&self) -> bool {
-        self.data.rules.wbar
+        self.data.rules.wbar()
     }
 
     /// Whether it may release a scoreboard when its sources have been read.
     pub fn allows_read_barrier(&self) -> bool {
-        self.data.rules.rbar
+        self.data.rules.rbar()
     }
 
     /// Operand-cache flags as (word bit, operand). Those in bits 124:122 are meaningful when bit 109 is set.

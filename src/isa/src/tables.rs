@@ -432,6 +432,13 @@ impl Loader {
             .map(|i| i as u16)
             .collect();
         let named = fields.iter().fold(fixed, |m, f| m | f.mask());
+        let batch = reuse.is_empty() && named & REUSE_MASK == 0;
+        let no_reuse = if reuse.is_empty() {
+            0
+        } else {
+            let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1u128 << r.0);
+            ((REUSE_MASK & !flags & !named) >> 122) as u8
+        };
         FormData {
             name,
             mnemonic,
@@ -440,17 +447,7 @@ impl Loader {
             filler,
             filled,
             is_attested,
-            rules: Rules {
-                wbar: flags & 1 != 0,
-                rbar: flags & 2 != 0,
-                batch: reuse.is_empty() && named & REUSE_MASK == 0,
-                no_reuse: if reuse.is_empty() {
-                    0
-                } else {
-                    let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1u128 << r.0);
-                    ((REUSE_MASK & !flags & !named) >> 122) as u8
-                },
-            },
+            rules: Rules::new(flags & 1 != 0, flags & 2 != 0, batch, no_reuse),
             reuse: reuse.into_iter().filter(|r| r.0 < 128).collect(),
             operands,
             modifiers: modifiers.into(),
