@@ -10,7 +10,7 @@ mod divergence;
 mod interference;
 mod webs;
 
-use isa::RegFile;
+use isa::{Isa, Pipe, RegFile, Space};
 
 use color::{Choice, Palette, Rng, place};
 use interference::Interference;
@@ -46,6 +46,7 @@ const ALLOCATED: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::U
 /// Gives the values of a kernel other registers. The kernel is then still the same function of its inputs; its words are written when it
 /// is lowered. On an error nothing changed, and the error says what is not understood.
 pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, String> {
+    let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
     let webs = Webs::new(kernel)?;
     let interference = Interference::new(kernel, &webs)?;
     let before = top(kernel, RegFile::R);
@@ -57,7 +58,7 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, Strin
         if now == 0 {
             continue;
         }
-        if (uniform && interference.uniform_fixed) || is_held(kernel, file) {
+        if (uniform && interference.uniform_fixed) || is_held(isa, kernel, file) {
             done.kept.push(file);
             continue;
         }
@@ -111,28 +112,21 @@ pub fn top_register(kernel: &Kernel) -> u16 {
     top(kernel, RegFile::R)
 }
 
-/// The mnemonics of a kernel.
-fn mnemonics(kernel: &Kernel) -> impl Iterator<Item = &str> {
-    // `sass.FFMA_0x223.FTZ`
-    kernel
-        .layouts
-        .iter()
-        .filter_map(|l| l.name.strip_prefix("sass.")?.split('_').next())
-}
-
-/// Instructions that run on after issue own registers of the file, and no scoreboard in their words says for how long: matrix products
-/// of a warp group their accumulators, tensor and bulk copies their descriptors.
-fn is_held(kernel: &Kernel, file: RegFile) -> bool {
-    mnemonics(kernel).any(|m| match file {
-        RegFile::R => m.ends_with("GMMA"),
-        RegFile::UR => m.ends_with("GMMA") || ["UTC", "UTMA", "UBLK"].iter().any(|p| m.starts_with(p)),
-        _ => false,
+/// Registers of the file stay where they are. An instruction that `semantics.tsv` does not describe may read or write more of them than
+/// its operands say, and for longer: products of warp groups run on after issue. Bulk copies own their descriptors in uniform registers
+/// until they end, and no scoreboard in their words says when.
+fn is_held(isa: &Isa, kernel: &Kernel, file: RegFile) -> bool {
+    let forms = kernel.layouts.iter().filter_map(|l| isa.form(l.form));
+    forms.map(|f| f.semantics()).any(|s| {
+        let copies = s.pipe == Pipe::Uniform && s.space == Space::Generic;
+        !s.known || copies && file == RegFile::UR
     })
 }
 
 /// Warps that give registers to each other have another limit at each point.
 fn sets_its_limit(kernel: &Kernel) -> bool {
-    mnemonics(kernel).any(|m| m == "USETMAXREG")
+    // `sass.USETMAXREG_0x9c8.DEALLOC`
+    kernel.layouts.iter().any(|l| l.name.starts_with("sass.USETMAXREG_"))
 }
 
 /// Calls to unknown code, and returns to it, take and give every register that the section names: there it must name no other.
