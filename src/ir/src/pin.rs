@@ -93,12 +93,10 @@ impl Pin {
         Pin((file_index(file) as u16) << 8 | number as u16)
     }
 
-    /// The register of that number in the file of this one, which must be number 0; the constant register for numbers from `end` on. So
-    /// written that it becomes no branch, which would often be taken the unexpected way.
+    /// The register of that number in the file of this one, which must be number 0; the constant register for numbers from `end` on.
     #[inline]
     pub(crate) fn behind(self, number: u16, end: u16) -> Pin {
-        let beyond = (end.wrapping_sub(1).wrapping_sub(number) as i16 >> 15) as u16;
-        Pin(self.0 | (number & !beyond) | (beyond & 0x800))
+        Pin(self.0 | if number >= end { 0x800 } else { number })
     }
 
     /// `RZ`, `URZ`, `PT` or `UPT`.
