@@ -204,10 +204,10 @@ pub(crate) fn collect<'a>(elf: &Elf<'a>, abi: Abi) -> Result<Vec<Code<'a>>, Cubi
                 section: s.index,
                 bytes: elf.data(s)?,
             });
-        } else if matches!(s.kind, section_type::REL | section_type::RELA) {
-            if let Some(i) = by_link() {
-                codes[i].relocations.extend(elf.relocations_in(s)?);
-            }
+        } else if matches!(s.kind, section_type::REL | section_type::RELA)
+            && let Some(i) = by_link()
+        {
+            codes[i].relocations.extend(elf.relocations_in(s)?);
         }
     }
     for code in &mut codes {

@@ -364,14 +364,14 @@ impl<'a> Elf<'a> {
             };
             // Code collides with all, a table with code and tables, the rest with code only.
             let against = 2 - strictness;
-            if let Some((end, other)) = reach[against] {
-                if range.start < end {
-                    return Err(CubinError::Overlap {
-                        place: name(part),
-                        offset: range.start,
-                        other: format!("{} (ends at {end:#x})", name(other)),
-                    });
-                }
+            if let Some((end, other)) = reach[against]
+                && range.start < end
+            {
+                return Err(CubinError::Overlap {
+                    place: name(part),
+                    offset: range.start,
+                    other: format!("{} (ends at {end:#x})", name(other)),
+                });
             }
             for slot in &mut reach[strictness..] {
                 if slot.is_none_or(|(end, _)| range.end > end) {
@@ -493,7 +493,7 @@ fn parse_symbols<'a>(bytes: &'a [u8], sections: &[Section<'a>], table: usize) ->
         offset,
         what,
     };
-    if data.len() as u64 % SYM != 0 {
+    if !(data.len() as u64).is_multiple_of(SYM) {
         return Err(malformed(
             section.offset,
             format!("{} bytes are no multiple of a symbol's {SYM}", data.len()),
@@ -527,14 +527,14 @@ fn parse_symbols<'a>(bytes: &'a [u8], sections: &[Section<'a>], table: usize) ->
             n @ 0xff00.. => SymbolSection::Reserved(n),
             n => SymbolSection::Section(n.into()),
         };
-        if let SymbolSection::Section(n) = where_ {
-            if n >= sections.len() {
-                return Err(CubinError::Malformed {
-                    place: place(),
-                    offset: at + 6,
-                    what: format!("it is defined in section {n}, and there are {}", sections.len()),
-                });
-            }
+        if let SymbolSection::Section(n) = where_
+            && n >= sections.len()
+        {
+            return Err(CubinError::Malformed {
+                place: place(),
+                offset: at + 6,
+                what: format!("it is defined in section {n}, and there are {}", sections.len()),
+            });
         }
         symbols.push(Symbol {
             index,

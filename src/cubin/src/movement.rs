@@ -146,7 +146,7 @@ impl Mover<'_, '_> {
                 .filter(|s| s.offset > section.offset)
                 .map(|s| s.align.max(1))
                 .max();
-            if growth % coarsest.unwrap_or(1) != 0 {
+            if !growth.is_multiple_of(coarsest.unwrap_or(1)) {
                 return self.refused(
                     section,
                     0,

@@ -71,7 +71,7 @@ pub struct Banks {
 impl Banks {
     /// Bytes of a bank.
     pub fn read(&self, bank: u8, address: u64, size: u32) -> Result<&[u8], Trap> {
-        let misaligned = address % u64::from(size) != 0;
+        let misaligned = !address.is_multiple_of(u64::from(size));
         let bytes = self.list.iter().find(|(n, _)| *n == bank).map_or(&[][..], |(_, b)| b);
         let range = usize::try_from(address)
             .ok()

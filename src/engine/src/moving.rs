@@ -83,7 +83,8 @@ pub fn take_out(
         };
         let nop = ir::nop(isa).map(Word::to_le_bytes);
         let is_nop = |at: u32| {
-            at % 16 == 0 && nop.is_some_and(|nop| source.code[..].get(at as usize..at as usize + 16) == Some(&nop))
+            at.is_multiple_of(16)
+                && nop.is_some_and(|nop| source.code[..].get(at as usize..at as usize + 16) == Some(&nop))
         };
         match offsets.iter().find(|at| !is_nop(**at)) {
             Some(at) => Err(format!("at {at:#x} there is no NOP that was put in")),

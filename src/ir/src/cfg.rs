@@ -89,7 +89,7 @@ impl Decoded<'_> {
 impl Cfg {
     pub fn new(source: &Source<'_>, code: &Decoded<'_>) -> Cfg {
         let n = code.words.len();
-        let local = |offset: u64| (offset % 16 == 0 && offset / 16 < n as u64).then_some((offset / 16) as u32);
+        let local = |offset: u64| (offset.is_multiple_of(16) && offset / 16 < n as u64).then_some((offset / 16) as u32);
         let roles = roles(source, code, &local);
 
         // Where blocks begin, and which places are entered in ways that no branch shows.

@@ -169,10 +169,10 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
         }
         let parts = shape::translate(pieces);
         // An operand that is nothing but a destination is a result and not written again.
-        if let [Part::Hole { field, .. }] = parts[..] {
-            if slot_of(&layout.slots, field).is_some_and(|s| layout.slots[s].dir == Dir::Write) {
-                continue;
-            }
+        if let [Part::Hole { field, .. }] = parts[..]
+            && slot_of(&layout.slots, field).is_some_and(|s| layout.slots[s].dir == Dir::Write)
+        {
+            continue;
         }
         out.lit(if first { " " } else { ", " });
         first = false;

@@ -381,10 +381,10 @@ impl Kernel {
         next.edge_args = self.edge_args.clone();
         for value in next.operands.iter_mut().chain(&mut next.edge_args) {
             let new = renamed[value.index()];
-            if new == NONE {
-                if let crate::kernel::Def::Result(op, _) = self.def(*value) {
-                    return Err((op, "its results are still read".into()));
-                }
+            if new == NONE
+                && let crate::kernel::Def::Result(op, _) = self.def(*value)
+            {
+                return Err((op, "its results are still read".into()));
             }
             *value = ValueId(new);
         }

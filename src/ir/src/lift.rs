@@ -51,7 +51,7 @@ const MAX_SET_BITS: usize = 1 << 28;
 
 /// Lifts one section of code. Every input lifts or gives an error.
 pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError> {
-    if source.code.len() % 16 != 0 || source.code.len() > u32::MAX as usize {
+    if !source.code.len().is_multiple_of(16) || source.code.len() > u32::MAX as usize {
         return Err(LiftError::Size {
             kernel: source.name.clone(),
             size: source.code.len(),

@@ -244,8 +244,9 @@ impl Address {
 
 /// Instructions whose immediate is a code offset: what calls leave for their callee to come back to.
 fn return_addresses(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg) -> Result<Vec<(u32, Address)>, String> {
-    let local =
-        |offset: u64| (offset % 16 == 0 && offset / 16 < code.words.len() as u64).then_some((offset / 16) as u32);
+    let local = |offset: u64| {
+        (offset.is_multiple_of(16) && offset / 16 < code.words.len() as u64).then_some((offset / 16) as u32)
+    };
     let roles = roles(source, code, &local);
     let addresses = Addresses::new(code);
     let mut made = Vec::new();

@@ -27,7 +27,7 @@ impl Addresses {
         for i in 0..code.words.len() {
             // Most immediates are no address.
             let value = code.words[i].bits(63, 32) as u32;
-            if value % 16 == 0 && value as usize <= code.words.len() * 16 && makes_immediate(code, i) {
+            if value.is_multiple_of(16) && value as usize <= code.words.len() * 16 && makes_immediate(code, i) {
                 made.push((value, i as u32));
             }
         }

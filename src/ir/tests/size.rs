@@ -70,7 +70,7 @@ fn branches_everywhere() {
         (seed >> 33) as usize
     };
     let word = |i: usize| {
-        if i % 2 == 0 {
+        if i.is_multiple_of(2) {
             branch(i, random() % n)
         } else {
             mov(random() as u128 % 60)

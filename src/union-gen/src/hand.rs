@@ -282,15 +282,15 @@ impl Condition {
                 present: true,
             });
         }
-        if let Some((range, "0")) = text.split_once("!=") {
-            if let Some((high, low)) = range.split_once(':') {
-                let (high, low) = (number(high)?, number(low)?);
-                return if low <= high && high < 128 && high - low < 64 {
-                    Ok(Self::NotZero { high, low })
-                } else {
-                    Err(bad())
-                };
-            }
+        if let Some((range, "0")) = text.split_once("!=")
+            && let Some((high, low)) = range.split_once(':')
+        {
+            let (high, low) = (number(high)?, number(low)?);
+            return if low <= high && high < 128 && high - low < 64 {
+                Ok(Self::NotZero { high, low })
+            } else {
+                Err(bad())
+            };
         }
         let hole_code = |h: &str| crate::names::HOLES.iter().position(|n| *n == h).map(|i| i as u8);
         if let Some((n, hole)) = text.split_once('!').filter(|(_, h)| !h.starts_with('=')) {

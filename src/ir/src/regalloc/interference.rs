@@ -109,10 +109,10 @@ impl Builder<'_> {
 
     /// Two values that should be apart unless they share a register now.
     fn apart_if_now(&mut self, a: ValueId, b: ValueId) {
-        if let (Some(la), Some(lb)) = (self.lane(a), self.lane(b)) {
-            if self.kernel.pin(a) != self.kernel.pin(b) {
-                self.add(la, lb);
-            }
+        if let (Some(la), Some(lb)) = (self.lane(a), self.lane(b))
+            && self.kernel.pin(a) != self.kernel.pin(b)
+        {
+            self.add(la, lb);
         }
     }
 

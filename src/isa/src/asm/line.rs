@@ -82,12 +82,12 @@ impl<'t> Line<'t> {
     fn comment(&mut self, comment: &str) -> Result<(), AsmError> {
         if self.text.is_empty() && !comment.is_empty() && comment.bytes().all(|b| b.is_ascii_hexdigit()) {
             self.address = u64::from_str_radix(comment, 16).ok();
-        } else if let Some((column, notes)) = comment.strip_prefix('B').map(|c| c.split_once(' ').unwrap_or((c, ""))) {
-            if column.contains(":R") {
-                self.control = Some(column_of(&comment[..=column.len()])?);
-                if let Some(notes) = notes.trim().strip_prefix('<').and_then(|n| n.strip_suffix('>')) {
-                    self.notes.0.extend(Notes::parse(notes)?.0);
-                }
+        } else if let Some((column, notes)) = comment.strip_prefix('B').map(|c| c.split_once(' ').unwrap_or((c, "")))
+            && column.contains(":R")
+        {
+            self.control = Some(column_of(&comment[..=column.len()])?);
+            if let Some(notes) = notes.trim().strip_prefix('<').and_then(|n| n.strip_suffix('>')) {
+                self.notes.0.extend(Notes::parse(notes)?.0);
             }
         }
         Ok(())

@@ -180,10 +180,10 @@ fn take<'t>(line: &'t str, number: usize, sections: &mut Vec<Open<'t>>) -> Resul
         return Ok(());
     };
     let pc = (section.instructions.len() * Word::BYTES) as u64;
-    if let Some(label) = parsed.label {
-        if section.labels.insert(label, pc).is_some_and(|before| before != pc) {
-            return Err(AsmError::Syntax(format!("label `{label}` is there twice")));
-        }
+    if let Some(label) = parsed.label
+        && section.labels.insert(label, pc).is_some_and(|before| before != pc)
+    {
+        return Err(AsmError::Syntax(format!("label `{label}` is there twice")));
     }
     if parsed.text.is_empty() {
         return match parsed.directive {

@@ -43,7 +43,7 @@ impl Random {
         let known = isa.known_mask(isa.decode(form.filler()));
         let random = u128::from(self.next()) << 64 | u128::from(self.next());
         let rarely = random & (u128::from(self.next()) << 64 | u128::from(self.next()));
-        let flips = if self.next() % 2 == 0 {
+        let flips = if self.next().is_multiple_of(2) {
             random
         } else {
             rarely & rarely.rotate_left(17)

@@ -182,7 +182,7 @@ fn mutate(example: u128, k: usize, round: usize, random: &mut fastrand::Rng) -> 
         _ => random.u128(..) & random.u128(..) & random.u128(..) & random.u128(..),
     };
     let word = example ^ mask & ((1 << 105) - 1) & !0xfff;
-    if round < 4 || k % 2 == 0 {
+    if round < 4 || k.is_multiple_of(2) {
         return quiet(word);
     }
     if k % 8 == 1 {
