@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::{Random, own_words, sm87, text};
 use isa::asm::{AsmError, Assembler, Notes, Statement};
 use isa::control::Control;
-use isa::{Inst, Word};
+use isa::{Inst, Isa, Word};
 
 /// The scheduling as the column has it: flags of the operand cache are in the text.
 fn column(w: Word) -> Control {
@@ -58,23 +58,39 @@ fn own_kernels_come_back_from_their_text() {
 
 #[test]
 fn made_up_words_come_back_with_notes_and_are_never_wrong_without() {
-    let (isa, mut asm) = (sm87(), Assembler::new(sm87()));
+    for target in isa::Target::ALL {
+        if let Ok(isa) = Isa::for_target(target) {
+            made_up_words(isa, if target == isa::Target::Sm87 { 8 } else { 1 });
+        }
+    }
+}
+
+fn made_up_words(isa: &Isa, of_each_form: usize) {
+    let mut asm = Assembler::new(isa);
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut words, mut without, mut noted) = (0, 0, 0);
     for form in isa.forms() {
-        for w in random.legal_words(isa, form, 8) {
+        for w in random.legal_words(isa, form, of_each_form) {
             words += 1;
             let printed = text(isa, w);
             if let Ok(found) = assemble(&mut asm, &printed, column(w), &Notes::default()) {
                 // The bits that mean nothing are the compiler's, not those made up here.
-                assert_eq!(text(isa, found), printed);
+                assert_eq!(text(isa, found), printed, "{}", isa.target());
+                let scheduling = isa::control::MASK & isa.known_mask(isa.decode(w));
+                assert_eq!(
+                    (found.0 ^ w.0) & scheduling,
+                    0,
+                    "{} {printed}: {found:032x}",
+                    isa.target()
+                );
                 without += usize::from(found == w);
             }
             if let Some(notes) = asm.notes_for(isa.decode(w), 0) {
                 assert_eq!(
                     assemble(&mut asm, &printed, column(w), &notes),
                     Ok(w),
-                    "{printed} <{notes}>"
+                    "{} {printed} <{notes}>",
+                    isa.target()
                 );
                 let again = Notes::parse(&notes.to_string());
                 assert!(
@@ -85,8 +101,16 @@ fn made_up_words_come_back_with_notes_and_are_never_wrong_without() {
             }
         }
     }
-    println!("{words} words: {without} from the text alone, {noted} with notes");
-    assert!(noted == words, "every word can be written down");
+    println!(
+        "{}: {words} words: {without} from the text alone, {noted} with notes",
+        isa.target()
+    );
+    // A register that a field can name and no file has, such as UR254, cannot be read back.
+    assert!(
+        noted * 100 >= words * 99,
+        "{}: {noted} of {words} words can be written down",
+        isa.target()
+    );
 }
 
 #[test]

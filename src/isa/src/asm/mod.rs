@@ -171,7 +171,7 @@ impl<'a> Assembler<'a> {
                 s,
                 &self.mnemonics,
             )),
-            [(n, inst)] => match refuse::not_said(self.isa, &plan.candidates[n], inst, s.notes) {
+            [(n, inst)] => match refuse::not_said(self.isa, &plan.candidates[n], inst, self.scanned.reuse, s.notes) {
                 None => Ok(inst),
                 Some(e) => Err(e),
             },

@@ -116,9 +116,15 @@ fn notes_mask(isa: &Isa, c: &Candidate, notes: &[Note]) -> u128 {
     notes.iter().fold(0, |m, n| m | n.mask(form))
 }
 
-/// What neither the text nor the notes say of the only word that has the text, if that may differ.
-pub(super) fn not_said(isa: &Isa, c: &Candidate, inst: Inst, notes: &[Note]) -> Option<AsmError> {
+/// What neither the text nor the notes say of the only word that has the text, if that may differ. `reuse` has a bit for each operand
+/// that is marked `.reuse`.
+pub(super) fn not_said(isa: &Isa, c: &Candidate, inst: Inst, reuse: u32, notes: &[Note]) -> Option<AsmError> {
     let form = isa.data(c.form)?;
+    if reuse != 0
+        && let Some(e) = flag_not_said(isa, c, inst, reuse, notes)
+    {
+        return Some(e);
+    }
     let meaningless = c.meaningless & !form.filled;
     if !c.hides && meaningless == 0 {
         return None;
@@ -147,6 +153,30 @@ pub(super) fn not_said(isa: &Isa, c: &Candidate, inst: Inst, notes: &[Note]) -> 
         mask,
         note: "filler".into(),
         register: None,
+    })
+}
+
+/// Two flags of the operand cache that mark the same operand, as on sm_70: which one is set, or both, must be said.
+fn flag_not_said(isa: &Isa, c: &Candidate, inst: Inst, reuse: u32, notes: &[Note]) -> Option<AsmError> {
+    let form = isa.data(c.form)?;
+    let said = notes_mask(isa, c, notes);
+    let marked = c.operands.iter().enumerate().filter(|(n, _)| reuse >> n & 1 == 1);
+    marked.map(|(_, &operand)| operand).find_map(|operand| {
+        let flags = form.reuse.iter().filter(|(_, o)| *o == operand);
+        let mask = flags.fold(0u128, |m, (bit, _)| m | 1 << bit);
+        (mask.count_ones() > 1 && mask & !said != 0).then(|| {
+            let mut note = Notes::default();
+            note.say(isa, inst, mask);
+            AsmError::Hidden {
+                what: format!(
+                    "which flag of the operand cache marks operand {operand} of {}",
+                    form.name
+                ),
+                mask,
+                note: note.to_string(),
+                register: None,
+            }
+        })
     })
 }
 
