@@ -135,12 +135,39 @@ fn same_file(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// Writes a file so that nobody ever sees half of it: a temporary file in the same folder, flushed to the disk, then
-/// renamed. The permissions of `like` (the input) are kept, so that an executable stays one. Where `path` is a link, the
-/// file that it leads to is written. A device or a pipe (`/dev/stdout`, `/dev/null`) is written directly.
-pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Result<()> {
+/// A file whose bytes are written and which needs only its name: until [`Staged::commit`] what was there before stays.
+pub struct Staged {
+    path: PathBuf,
+    how: How,
+}
+
+enum How {
+    /// Rename the temporary file to this.
+    Rename(tempfile::NamedTempFile, PathBuf),
+    /// A device or a pipe takes the bytes at once.
+    Stream(Vec<u8>),
+}
+
+impl Staged {
+    /// Gives the file its name.
+    pub fn commit(self) -> Result<()> {
+        let done = match self.how {
+            How::Rename(file, target) => file.persist(target).map(drop).map_err(|e| e.error),
+            How::Stream(bytes) => fs::write(&self.path, bytes),
+        };
+        done.with_context(|| format!("{}: cannot write", self.path.display()))
+    }
+}
+
+/// Writes a temporary file in the folder of `path`, flushed to the disk. The permissions of `like` (the input) are kept, so that an
+/// executable stays one. Where `path` is a link, it is the file that it leads to that will be replaced.
+pub fn stage(path: &Path, bytes: &[u8], like: Option<&Path>) -> Result<Staged> {
+    let staged = |how| Staged {
+        path: path.to_path_buf(),
+        how,
+    };
     if is_stream(path) {
-        return fs::write(path, bytes).with_context(|| format!("{}: cannot write", path.display()));
+        return Ok(staged(How::Stream(bytes.to_vec())));
     }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = folder_of(&target);
@@ -153,7 +180,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Resul
     }
     // The errors of `tempfile` name the temporary file, which says nothing to anyone.
     let nameless = |e: io::Error| io::Error::from(e.kind());
-    let write = || -> io::Result<()> {
+    let write = || -> io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::Builder::new()
             .prefix(".sass2mlir-")
             .tempfile_in(&folder)
@@ -161,10 +188,15 @@ pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Resul
         file.as_file_mut().write_all(bytes)?;
         set_permissions(file.as_file(), like)?;
         file.as_file().sync_all()?;
-        file.persist(&target).map_err(|e| e.error)?;
-        Ok(())
+        Ok(file)
     };
-    write().with_context(|| format!("{}: cannot write", path.display()))
+    let file = write().with_context(|| format!("{}: cannot write", path.display()))?;
+    Ok(staged(How::Rename(file, target)))
+}
+
+/// Writes a file so that nobody ever sees half of it: see [`stage`]. A device or a pipe (`/dev/stdout`, `/dev/null`) is written directly.
+pub fn write_atomically(path: &Path, bytes: &[u8], like: Option<&Path>) -> Result<()> {
+    stage(path, bytes, like)?.commit()
 }
 
 /// A kernel's name as a file name: what is no letter, digit or one of `._-$` becomes `_`, and names that are longer than file

@@ -81,3 +81,21 @@ fn a_list_of_another_file_is_an_error() {
         assert!(bytes.is_empty(), "an output is there");
     }
 }
+
+#[test]
+fn a_list_stays_with_its_cubin() {
+    let moved = Moved::new();
+    let list = fs::read(moved.path("list")).expect("a list");
+    let nowhere = moved.path("no/such/folder");
+    let (code, said) = moved.run(&[CUBIN, "--seed", "99", "--list", &moved.path("list"), "-o", &nowhere]);
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(
+        fs::read(moved.path("list")).expect("a list"),
+        list,
+        "the cubin could not be written"
+    );
+    assert!(
+        fs::read_dir(moved.dir.path()).expect("a folder").count() == 2,
+        "temporary files are left"
+    );
+}

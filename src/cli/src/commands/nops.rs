@@ -25,16 +25,19 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
         false => engine::moving::put_nops(&opened, &images, a.seed, a.every),
     };
     let done = done.with_context(|| file.name())?;
+    // A new list is no use without its cubin, nor an old cubin without its list: neither is replaced alone.
+    let mut list = None;
     if !a.take_out {
-        let mut list = String::new();
+        let mut text = String::new();
         for k in &done.kernels {
             for offset in &k.inserted {
-                let _ = writeln!(list, "{}\t{}\t{offset:#x}", k.image, k.name);
+                let _ = writeln!(text, "{}\t{}\t{offset:#x}", k.image, k.name);
             }
         }
-        output::write_atomically(&a.list, list.as_bytes(), None)?;
+        list = Some(output::stage(&a.list, text.as_bytes(), None)?);
     }
     output::write_rewritten(&a.output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
+    list.map_or(Ok(()), output::Staged::commit)?;
     let mut left_alone = 0;
     for k in &done.kernels {
         if let Some(why) = &k.left_alone {
