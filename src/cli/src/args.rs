@@ -22,9 +22,9 @@ Colour and progress appear on a terminal only; NO_COLOR turns colour off.";
 #[derive(Debug, Parser)]
 #[command(name = "sass2mlir", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 110)]
 pub struct Cli {
-    /// Threads to use; default: one per core
-    #[arg(long, global = true, value_name = "N")]
-    pub threads: Option<usize>,
+    /// Threads to use, 1 to 1024; default: one per core
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
 
     /// What holds kernels between lifting and lowering; texts and bytes are the same. Default: mlir where it is built in
     #[arg(long, global = true, value_enum, value_name = "IR")]
@@ -291,7 +291,7 @@ pub struct Nops {
     pub seed: u64,
 
     /// One NOP in about so many instructions
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     pub every: u64,
 
     /// Where to write which instructions were put in; with --take-out, where to read it

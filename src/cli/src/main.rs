@@ -31,7 +31,7 @@ pub enum Finding {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Some(n) = cli.threads
-        && let Err(e) = rayon::ThreadPoolBuilder::new().num_threads(n).build_global()
+        && let Err(e) = rayon::ThreadPoolBuilder::new().num_threads(n.into()).build_global()
     {
         eprintln!("sass2mlir: --threads {n}: {e}");
         return ExitCode::from(2);
@@ -71,7 +71,10 @@ fn run(cli: &Cli, out: &mut dyn Write) -> Result<Finding> {
         Command::Apply(a) => commands::apply::run(cli.ir, a, out),
         Command::Passes { json } => commands::passes::run(*json, out),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "sass2mlir", &mut &mut *out);
+            // What writes the script takes an error of its output for its own.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "sass2mlir", &mut script);
+            out.write_all(&script)?;
             Ok(Finding::Good)
         }
     }

@@ -42,6 +42,7 @@ fn a_full_disk() {
         &["lift", &cubin(), "-o", "/dev/full"][..],
         &["lift", &cubin()],
         &["info", &cubin(), "--json"],
+        &["completions", "bash"],
     ] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
         let said = refused(args, full.into());
@@ -67,5 +68,13 @@ fn a_text_without_kernels_is_not_lowered() {
         let said = refused(&["lower", &s(&text), "--into", &cubin(), "-o", &s(&out)], Stdio::null());
         assert!(said.contains("k.mlir: holds no kernel"), "{said}");
         assert!(!out.exists());
+    }
+}
+
+#[test]
+fn more_threads_than_any_machine_has_are_refused() {
+    for n in ["0", "99999999"] {
+        let said = refused(&["info", &cubin(), "--threads", n], Stdio::null());
+        assert!(said.contains("1..=1024"), "{said}");
     }
 }

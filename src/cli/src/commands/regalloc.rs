@@ -28,6 +28,10 @@ pub fn run(a: &args::Regalloc, out: &mut dyn Write) -> Result<Finding> {
     let done = done.with_context(|| file.name())?;
     if let Some(output) = &a.output {
         output::write_rewritten(output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
+        if done.bytes != file.bytes() {
+            let caution = "stall counts and scoreboards are as they were; run `check` on it before it runs on a GPU";
+            eprintln!("sass2mlir: {}: caution: {caution}", output.display());
+        }
     }
     let left_alone = done.kernels.iter().filter(|k| k.left_alone.is_some()).count();
     let same_file = !a.pinned || done.bytes == file.bytes();
