@@ -183,13 +183,8 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
         for part in parts {
             match part {
                 Part::Lit(text) => out.lit(&text),
-                Part::Hole {
-                    field,
-                    bracketed,
-                    negated,
-                } => match slot_of(&layout.slots, field) {
+                Part::Hole { field, bracketed } => match slot_of(&layout.slots, field) {
                     Some(s) => {
-                        layout.slots[s].negated |= negated;
                         let slot = &layout.slots[s];
                         if slot.dir == Dir::None {
                             out.item(Item::Named(s as u16));
@@ -284,7 +279,6 @@ fn field_slot(target: Target, index: u8, field: &Field, dir: Dir, width: u8) -> 
         dir,
         width: width.max(1),
         operand: field.operand,
-        negated: false,
         zero: zero_number(target, file).map_or(256, u16::from),
         lo,
         mask: bits,
@@ -299,7 +293,6 @@ fn implied_slot(target: Target, access: &Access) -> Slot {
         dir: access.dir,
         width: access.width.max(1),
         operand: access.operand,
-        negated: false,
         zero: zero_number(target, access.file).map_or(256, u16::from),
         lo: 0,
         mask: 0,

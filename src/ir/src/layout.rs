@@ -39,8 +39,6 @@ pub struct Slot {
     pub width: u8,
     /// Guard, printed operand, or hidden operand.
     pub operand: OperandIx,
-    /// A `!` or `~` stands in front of it (never set for the guard).
-    pub negated: bool,
     /// The number that means the constant register; 256 if there is none.
     pub(crate) zero: u16,
     /// The number is `((word >> lo) & mask) ^ xor`.

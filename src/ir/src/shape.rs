@@ -23,11 +23,10 @@ impl From<isa::Piece> for Piece<'static> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Lit(String),
-    /// The field that fills it, whether it is inside square brackets, whether a `!` or `~` stands in front.
+    /// The field that fills it, and whether it is inside square brackets.
     Hole {
         field: usize,
         bracketed: bool,
-        negated: bool,
     },
 }
 
@@ -80,7 +79,7 @@ pub(crate) fn translate<'a>(pieces: impl IntoIterator<Item = Piece<'a>>) -> Vec<
     }
     let mut parts = Vec::new();
     let mut lit = String::new();
-    let (mut at, mut depth, mut negated) = (0, 0usize, false);
+    let (mut at, mut depth) = (0, 0usize);
     let word_end = |from: usize, dots: bool| {
         let more = |u: &Unit| matches!(u, Unit::Char(c) if c.is_alphanumeric() || matches!(c, '_' | '?' | '$') || (dots && *c == '.'));
         from + units[from..].iter().take_while(|u| more(u)).count()
@@ -102,9 +101,7 @@ pub(crate) fn translate<'a>(pieces: impl IntoIterator<Item = Piece<'a>>) -> Vec<
                 parts.push(Part::Hole {
                     field,
                     bracketed: depth > 0,
-                    negated,
                 });
-                negated = false;
             }
             Unit::Char('.') if word_end(at, false) > at => {
                 let end = word_end(at, false);
@@ -116,10 +113,7 @@ pub(crate) fn translate<'a>(pieces: impl IntoIterator<Item = Piece<'a>>) -> Vec<
                 });
                 at = end;
             }
-            Unit::Char('!' | '~') => {
-                lit.push_str("not ");
-                negated = true;
-            }
+            Unit::Char('!' | '~') => lit.push_str("not "),
             Unit::Char('+') => lit.push_str(" + "),
             Unit::Char('*') => lit.push_str(" * "),
             Unit::Char(',') => lit.push_str(", "),
@@ -163,17 +157,7 @@ mod tests {
             .iter()
             .map(|p| match p {
                 Part::Lit(s) => s.clone(),
-                Part::Hole {
-                    field,
-                    bracketed,
-                    negated,
-                } => {
-                    format!(
-                        "%{field}{}{}",
-                        if *bracketed { "b" } else { "" },
-                        if *negated { "n" } else { "" }
-                    )
-                }
+                Part::Hole { field, bracketed } => format!("%{field}{}", if *bracketed { "b" } else { "" }),
             })
             .collect()
     }
@@ -184,8 +168,8 @@ mod tests {
             ("#", "%0"),
             ("-|#|.H1_H1", "-|%0|<H1_H1>"),
             ("|c[#] [#].F32|", "|c[%0b] [%1b]<F32>|"),
-            ("~#", "not %0n"),
-            ("!#", "not %0n"),
+            ("~#", "not %0"),
+            ("!#", "not %0"),
             ("[#.64+#+#]", "[%0b<\"64\"> + %1b + %2b]"),
             ("desc[#][#.64+#]", "desc[%0b][%1b<\"64\"> + %2b]"),
             ("SR_TID.X", "SR_TID.X"),
