@@ -1,0 +1,162 @@
+//! `check` as a user runs it: verdicts, exit codes, what a finding says, wrong inputs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_sass2mlir"));
+    program.args(args).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("UTF-8")
+}
+
+fn kernels(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/kernels")
+        .join(name)
+}
+
+fn s(p: &Path) -> &str {
+    p.to_str().expect("UTF-8 path")
+}
+
+/// A file like `own_mul_mat.cubin` whose kernel `scale_add` waits for nothing.
+fn without_waits(folder: &Path) -> PathBuf {
+    let cubin = kernels("sm_87/own_mul_mat.cubin");
+    let listing = run(&["disasm", s(&cubin), "--kernel", "scale_add", "--asm"]);
+    let mut lines = Vec::new();
+    for line in text(&listing.stdout).lines() {
+        lines.push(match line.find("[B") {
+            Some(at) => format!("{}[B------{}", &line[..at], &line[at + 8..]),
+            None => line.to_owned(),
+        });
+    }
+    let (sass, out) = (folder.join("K.sass"), folder.join("K.cubin"));
+    std::fs::write(&sass, lines.join("\n") + "\n").expect("the folder can be written");
+    let done = run(&["asm", s(&sass), "--into", s(&cubin), "-o", s(&out)]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    out
+}
+
+#[test]
+fn what_the_compiler_made_is_clean() {
+    let done = run(&["check", s(&kernels("sm_87/own_mul_mat.cubin"))]);
+    let out = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{out}");
+    assert!(out.starts_with("check: sm_87 "), "{out}");
+    let last = out.lines().last().expect("a total");
+    assert!(
+        last.starts_with("total: 4 kernels, ") && last.ends_with(": 4 clean, 0 with hazards, 0 without a verdict"),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_dropped_wait_is_a_hazard_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = without_waits(folder.path());
+    let done = run(&["check", s(&broken), "--kernel", "scale_add"]);
+    let out = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(1), "{out}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(
+        lines[0].starts_with("check: sm_87 scale_add - ") && lines[0].ends_with(": hazards"),
+        "{out}"
+    );
+    let finding = lines
+        .iter()
+        .position(|l| l.contains(": not-awaited: RAW on R"))
+        .expect("a finding");
+    let offset = lines[finding]
+        .trim()
+        .split(':')
+        .next()
+        .expect("an offset")
+        .trim_start_matches("0x");
+    assert!(lines[finding].contains(", SB"), "{out}");
+    // Both instructions, the one where it goes wrong last.
+    assert!(lines[finding + 1].trim_start().starts_with("/*"), "{out}");
+    assert!(
+        lines[finding + 2].trim_start().starts_with(&format!("/*{offset}*/")),
+        "{out}"
+    );
+    assert!(
+        lines.last().expect("a total").contains("0 clean, 1 with hazards"),
+        "{out}"
+    );
+    // The other kernels of the file are as they were.
+    let others = run(&["check", s(&broken), "--kernel", "mul_mat*"]);
+    assert_eq!(others.status.code(), Some(0), "{}", text(&others.stdout));
+}
+
+#[test]
+fn explanations_say_what_cures_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = run(&["check", s(&without_waits(folder.path())), "--explain"]);
+    let out = text(&done.stdout);
+    let explained: Vec<&str> = out.lines().filter(|l| l.starts_with("not-awaited: ")).collect();
+    assert_eq!(explained.len(), 1, "{out}");
+    assert!(explained[0].contains("wait mask"), "{out}");
+    assert!(!out.contains("\nreuse: "), "only what was found is explained:\n{out}");
+}
+
+#[test]
+fn json_says_everything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = run(&["check", s(&without_waits(folder.path())), "--json"]);
+    assert_eq!(done.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let all = json.as_array().expect("a list of kernels");
+    assert_eq!(all.len(), 4);
+    for kernel in all {
+        let broken = kernel["name"] == "scale_add";
+        assert_eq!(kernel["verdict"], if broken { "hazards" } else { "clean" });
+        assert_eq!(kernel["findings"].as_array().is_some_and(Vec::is_empty), !broken);
+    }
+    let broken = all.iter().find(|k| k["name"] == "scale_add").expect("the kernel");
+    let finding = &broken["findings"][0];
+    assert_eq!(finding["hazard"], "not-awaited");
+    assert!(
+        finding["offset"].as_u64() > finding["earlier_offset"].as_u64(),
+        "{finding}"
+    );
+    assert!(
+        finding["scoreboards"].as_array().is_some_and(|s| !s.is_empty()),
+        "{finding}"
+    );
+    assert!(
+        finding["text"].is_string() && finding["earlier_text"].is_string(),
+        "{finding}"
+    );
+}
+
+#[test]
+fn without_a_model_there_is_no_verdict() {
+    let cubin = kernels("sm_103a/own_mul_mat.cubin");
+    let done = run(&["check", s(&cubin)]);
+    let out = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(1), "{out}");
+    assert!(out.contains(": unknown\n  no latency model for sm_103a"), "{out}");
+    let json: serde_json::Value = serde_json::from_slice(&run(&["check", s(&cubin), "--json"]).stdout).expect("JSON");
+    assert_eq!(json[0]["verdict"], "unknown");
+    assert!(
+        json[0]["error"].as_str().is_some_and(|e| e.contains("sm_103a")),
+        "{json}"
+    );
+}
+
+#[test]
+fn wrong_input_is_named() {
+    for (args, word) in [
+        (vec!["check", "/nonexistent/K.cubin"], "/nonexistent/K.cubin"),
+        (vec!["check", "Cargo.toml"], "Cargo.toml"),
+        (vec!["check", "K.cubin", "--json", "--explain"], "--explain"),
+    ] {
+        let done = run(&args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        assert!(text(&done.stderr).contains(word), "{args:?}: {}", text(&done.stderr));
+        assert!(done.stdout.is_empty(), "{args:?}");
+    }
+}
