@@ -3,6 +3,7 @@
 //! An offline tool: users of sass2mlir never run it.
 
 pub mod access;
+pub mod assign;
 pub mod check;
 mod corpus;
 pub mod fillers;
@@ -13,6 +14,7 @@ pub mod mine;
 pub mod nvdisasm;
 pub mod options;
 pub mod plr;
+pub mod repair;
 mod rules;
 pub mod seeds;
 pub mod tables;

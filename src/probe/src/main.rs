@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sass2mlir_probe::{access, check, fillers, flow, hazards, mine, seeds, tables};
+use sass2mlir_probe::{access, assign, check, fillers, flow, hazards, mine, repair, seeds, tables};
 
 /// Makes and checks the opcode tables by asking nvdisasm.
 #[derive(Parser)]
@@ -35,6 +35,10 @@ enum Command {
     CheckFlow(flow::Args),
     /// Gate: vendor kernels are free of hazards, and planted ones are found
     CheckHazards(hazards::Args),
+    /// Gate: scheduling bits assigned from scratch are free of hazards and as quick as NVIDIA's
+    CheckAssign(assign::Args),
+    /// Gate: kernels whose instructions changed places are made free of hazards again, by the fewest changes
+    CheckRepair(repair::Args),
     /// Gate: reads, writes and live registers of real cubins are those of nvdisasm -plr
     CheckLive(flow::live::Args),
 }
@@ -48,6 +52,8 @@ fn main() -> ExitCode {
         Command::Fillers(args) => fillers::run(&args),
         Command::Mine(args) => mine::run(&args),
         Command::CheckHazards(args) => hazards::run(&args),
+        Command::CheckAssign(args) => assign::run(&args),
+        Command::CheckRepair(args) => repair::run(&args),
         Command::CheckAccess(args) => access::check::run(&args),
         Command::CheckAccessKernels(args) => access::kernels::run(&args),
         Command::CheckFlow(args) => flow::run(&args),

@@ -4,10 +4,11 @@
 //! control flow has a way between the two without a stall of 0 or another write of it; the gap is the sum of stall counts on the shortest
 //! way. Kernels are mined or checked, never both: [`is_mined`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use cubin::Image;
@@ -15,6 +16,7 @@ use isa::{Isa, Latency, Target};
 use rayon::prelude::*;
 use sched::class::ClassId;
 use sched::code::{Code, Port, Step};
+use sched::model::STALL;
 use sched::state::{FAR, Flight};
 use sched::walk::{self, Dependence, Kind, Listener, Rules};
 use sched::{Model, Source};
@@ -89,6 +91,8 @@ impl Gaps {
 #[derive(Default)]
 struct Seen {
     pairs: BTreeMap<Pair, [Gaps; 2]>,
+    /// Stall counts behind each mnemonic.
+    stalls: BTreeMap<String, Gaps>,
     kernels: usize,
     instructions: usize,
 }
@@ -103,6 +107,11 @@ impl Seen {
                     .into_iter()
                     .for_each(|(gap, (n, kernels))| mine.add(gap, n, kernels));
             }
+        }
+        for (mnemonic, gaps) in other.stalls {
+            let mine = self.stalls.entry(mnemonic).or_default();
+            let all = gaps.0.into_iter();
+            all.for_each(|(stall, (n, kernels))| mine.add(stall, n, kernels));
         }
         self.kernels += other.kernels;
         self.instructions += other.instructions;
@@ -166,14 +175,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let isa = Isa::for_target(args.sm)?;
     let model = Model::of_nak(args.sm)?;
     let files = cubins(&args.files)?;
-    let parts: Result<Vec<Seen>> = files.par_iter().map(|f| mine(isa, &model, f)).collect();
+    let once = Mutex::default();
+    let parts: Result<Vec<Seen>> = files.par_iter().map(|f| mine(isa, &model, f, &once)).collect();
     let seen = parts?.into_iter().fold(Seen::default(), Seen::merge);
     println!("mine: {} kernels, {} instructions", seen.kernels, seen.instructions);
     std::fs::write(&args.out, rows(&model, &seen)).with_context(|| args.out.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn mine(isa: &'static Isa, model: &Model, path: &Path) -> Result<Seen> {
+/// Code that was mined already: a library has the same code for several targets of a family.
+type Once = Mutex<HashSet<Vec<u8>>>;
+
+fn mine(isa: &'static Isa, model: &Model, path: &Path, once: &Once) -> Result<Seen> {
     let mut seen = Seen::default();
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let Ok(image) = Image::parse(&bytes) else {
@@ -183,6 +196,11 @@ fn mine(isa: &'static Isa, model: &Model, path: &Path) -> Result<Seen> {
         return Ok(seen);
     }
     for code in image.codes().iter().filter(|c| is_mined(c.name)) {
+        let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
+        if !once.insert(code.bytes.to_vec()) {
+            continue;
+        }
+        drop(once);
         let kernel = ir::lift(isa, &ir::Source::from_code(image.target(), code))?;
         let code_ = Code::new(isa, model.classes(), &kernel);
         seen.kernels += 1;
@@ -192,6 +210,12 @@ fn mine(isa: &'static Isa, model: &Model, path: &Path) -> Result<Seen> {
             .name
             .bytes()
             .fold(0u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into()));
+        for step in code_.steps.iter().filter(|s| s.control.stall > 0) {
+            if let Some(form) = isa.form(step.form) {
+                let stalls = seen.stalls.entry(form.mnemonic().to_owned()).or_default();
+                stalls.add(step.control.stall.into(), 1, [name]);
+            }
+        }
         let mut miner = Miner {
             seen: &mut seen,
             model,
@@ -237,6 +261,11 @@ fn rows(model: &Model, seen: &Seen) -> String {
             (None, None) => continue,
         };
         let _ = writeln!(out, "{pair},{},{},{},{waits}", row.0, row.1, row.2);
+    }
+    for (mnemonic, gaps) in &seen.stalls {
+        if let Some((stall, sites, kernels)) = gaps.floor() {
+            let _ = writeln!(out, "{STALL},-,{mnemonic},-,{stall},{sites},{kernels},no");
+        }
     }
     println!(
         "mine: {confirmed} numbers of NAK seen exactly, {above} never reached; with and without a wait between the two the least gap is \

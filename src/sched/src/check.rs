@@ -6,8 +6,8 @@ use std::fmt;
 use ir::Kernel;
 use isa::{Control, Isa, Word};
 
-use crate::code::{Code, Port, Reg, file_of};
-use crate::model::{Model, Need, Source};
+use crate::code::{Code, Reg, file_of};
+use crate::model::{Lack, Model, Source};
 use crate::reuse;
 use crate::state::Flight;
 use crate::walk::{self, Dependence, Kind, Listener};
@@ -188,7 +188,11 @@ impl Report {
 
 /// Checks a kernel.
 pub fn check(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Report {
-    let code = Code::new(isa, model.classes(), kernel);
+    check_code(model, &Code::new(isa, model.classes(), kernel))
+}
+
+/// Checks code.
+pub(crate) fn check_code(model: &Model, code: &Code) -> Report {
     let mut found = Found {
         model,
         findings: Vec::new(),
@@ -196,7 +200,7 @@ pub fn check(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Report {
     };
     for (at, step) in code.steps.iter().enumerate() {
         if step.class.is_none() {
-            let hazard = if is_illegal_control(isa, step.word) {
+            let hazard = if is_illegal_control(code.isa, step.word) {
                 Hazard::Control
             } else {
                 Hazard::Unknown
@@ -204,13 +208,13 @@ pub fn check(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Report {
             found.findings.push(Finding::at(hazard, at as u32));
         }
     }
-    let stale = reuse::stale(&code).into_iter().map(|(at, by, register)| Finding {
+    let stale = reuse::stale(code).into_iter().map(|(at, by, register)| Finding {
         earlier: Some(u64::from(by) * 16),
         register: Some(register),
         ..Finding::at(Hazard::Reuse, at)
     });
     found.findings.extend(stale);
-    walk::solve(&code, model).replay(&code, model, &mut found);
+    walk::solve(code, model).replay(code, model, &mut found);
     found.findings.sort_by_key(|f| (f.at, f.earlier, f.hazard));
     Report {
         instructions: code.steps.len(),
@@ -256,27 +260,14 @@ impl Found<'_> {
 
 impl Listener for Found<'_> {
     fn dependence(&mut self, code: &Code, d: &Dependence) {
-        let earlier = &code.steps[d.flight.step as usize];
-        if earlier.class.is_none() || code.steps[d.at as usize].class.is_none() {
-            return; // no verdict, which is a finding of its own
-        }
-        let need = self
-            .model
-            .need(d.kind, d.port, d.flight.class, d.class, earlier.latency);
-        // A barrier register is written inside of the unit; the scoreboard tells of the general register beside it.
-        let told = d.port != Port::B;
-        let promised = told && d.kind == Kind::Raw && earlier.control.write_barrier.is_some();
-        match need {
-            _ if promised => self.add(Hazard::NotAwaited, Some(d.kind), d.at, &d.flight, None),
-            Need::Cycles(cycles, _) if d.flight.elapsed >= cycles => {}
-            Need::Cycles(cycles, source) => {
-                self.add(Hazard::Stall, Some(d.kind), d.at, &d.flight, Some((cycles, source)));
-            }
-            Need::Scoreboard | Need::Unknown if told && d.flight.release != 0 => {
-                self.add(Hazard::NotAwaited, Some(d.kind), d.at, &d.flight, None);
-            }
-            Need::Scoreboard => self.add(Hazard::NoScoreboard, Some(d.kind), d.at, &d.flight, None),
-            Need::Unknown => self.add(Hazard::Unknown, Some(d.kind), d.at, &d.flight, None),
+        let lack = self.model.lack(code, d);
+        let mut add = |hazard, need| self.add(hazard, Some(d.kind), d.at, &d.flight, need);
+        match lack {
+            Lack::Nothing => {}
+            Lack::Cycles(cycles, source) => add(Hazard::Stall, Some((cycles, source))),
+            Lack::Wait => add(Hazard::NotAwaited, None),
+            Lack::Scoreboard => add(Hazard::NoScoreboard, None),
+            Lack::Number => add(Hazard::Unknown, None),
         }
     }
 

@@ -70,7 +70,7 @@ impl Port {
 }
 
 /// Registers that one operand touches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     /// The first.
     pub first: Reg,
@@ -149,6 +149,8 @@ pub struct Step {
     pub counted: Option<(u8, u8)>,
     /// The instruction that a call with a known target goes to.
     pub callee: Option<u32>,
+    /// Those of `wait` that it names by its own meaning.
+    named: u8,
     reads: Range<u32>,
     writes: Range<u32>,
 }
@@ -248,6 +250,7 @@ impl Code {
             flow,
             guard,
             wait: control.wait | set,
+            named: set,
             counted,
             callee: match flow {
                 Flow::Call => isa.branch_target(inst, at).map(|t| (t / 16) as u32),
@@ -256,6 +259,17 @@ impl Code {
             reads: start..middle,
             writes: middle..self.touches.len() as u32,
         });
+    }
+
+    /// Gives an instruction other scheduling bits. Refuses those that its form cannot have.
+    pub(crate) fn set_control(&mut self, at: u32, control: Control) -> bool {
+        let step = &mut self.steps[at as usize];
+        let word = control.apply(step.word);
+        let legal = self.isa.decode(word).form == step.form;
+        if legal {
+            (step.word, step.control, step.wait) = (word, control, control.wait | step.named);
+        }
+        legal
     }
 
     /// The block of an instruction.
@@ -277,6 +291,22 @@ impl Code {
     pub fn successors(&self, block: usize) -> &[u32] {
         &self.succs[self.succ_start[block] as usize..self.succ_start[block + 1] as usize]
     }
+}
+
+/// Whether two kernels are the same to the hazard rules: one scheduled as the other is free of hazards if that is.
+pub fn same_timing(isa: &'static Isa, a: &Kernel, b: &Kernel) -> bool {
+    let classes = Classes::new();
+    let (a, b) = (Code::new(isa, &classes, a), Code::new(isa, &classes, b));
+    let same = |(x, y): (&Step, &Step)| {
+        let of = |s: &Step| {
+            (
+                s.control, s.class, s.latency, s.flow, s.guard, s.wait, s.counted, s.callee, s.effects,
+            )
+        };
+        of(x) == of(y) && a.reads(x) == b.reads(y) && a.writes(x) == b.writes(y)
+    };
+    (&a.blocks, &a.succ_start, &a.succs) == (&b.blocks, &b.succ_start, &b.succs)
+        && a.steps.iter().zip(&b.steps).all(same)
 }
 
 /// Which of the registers that no operand names are touched: `P2R` and the like have a mask as their last operand.

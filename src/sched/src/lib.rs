@@ -10,14 +10,21 @@
 //! - `spread.csv`: how much sooner or later than `alu` other classes read what only `alu` was seen to read.
 //! - `queues.csv`: which classes read operands or give results in order.
 
+mod assign;
 mod check;
 pub mod class;
 pub mod code;
+mod fix;
 pub mod model;
 pub mod plant;
+mod repair;
 mod reuse;
+mod scoreboard;
 pub mod state;
+pub mod time;
 pub mod walk;
 
+pub use assign::assign;
 pub use check::{Finding, Hazard, Report, SIGNAL, check};
 pub use model::{Model, NoModel, Source};
+pub use repair::{Repaired, Unrepaired, repair};

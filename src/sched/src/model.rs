@@ -1,11 +1,14 @@
 //! How many cycles an instruction must issue behind another that it depends on, where no scoreboard says so.
 
+use std::collections::HashMap;
+
 use isa::{Effects, Latency, Target};
 
 use crate::class::{ClassId, Classes};
 use crate::code::{Code, Port, Step};
 use crate::state::{FAR, Flight};
-use crate::walk::{Kind, Rules};
+use crate::time::Times;
+use crate::walk::{Dependence, Kind, Rules};
 
 /// Where a number comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +65,21 @@ pub enum Need {
     Unknown,
 }
 
+/// What a dependence lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    /// Nothing.
+    Nothing,
+    /// It needs that many cycles, and has fewer.
+    Cycles(u16, Source),
+    /// A scoreboard tells, and is not waited for.
+    Wait,
+    /// Only a scoreboard could tell, and none does.
+    Scoreboard,
+    /// What it needs is not known.
+    Number,
+}
+
 /// Why there is no latency model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no latency model for {0}: it cannot be told whether its code is free of hazards")]
@@ -81,6 +99,9 @@ pub struct Model {
     order: Vec<(bool, bool)>,
     udp: Option<ClassId>,
     adu: Option<ClassId>,
+    times: Times,
+    /// The least stall count behind a mnemonic in vendor code.
+    stalls: HashMap<&'static str, u8>,
 }
 
 /// The tables of a target: the name of its folder in `opcodes/`, and its mined rows.
@@ -93,6 +114,9 @@ fn tables(target: Target) -> Option<(&'static str, &'static str)> {
         _ => None,
     }
 }
+
+/// The kind of rows with the least stall count behind a mnemonic.
+pub const STALL: &str = "STALL";
 
 const NAK: &str = include_str!("../latency/nak.csv");
 const SPREAD: &str = include_str!("../latency/spread.csv");
@@ -131,6 +155,8 @@ impl Model {
             order: vec![(false, false); n * n],
             udp: classes.named("udp"),
             adu: classes.named("adu"),
+            times: Times::new(&classes),
+            stalls: HashMap::new(),
             classes,
         };
         for line in QUEUES.lines().skip(1) {
@@ -146,6 +172,21 @@ impl Model {
             }
         }
         model
+    }
+
+    /// How long things take that only a scoreboard tells of.
+    pub fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// The least stall count that vendor code has behind a mnemonic, at 8 places in 3 kernels or more.
+    pub fn least_stall(&self, mnemonic: &str) -> Option<u8> {
+        self.stalls.get(mnemonic).copied()
+    }
+
+    /// Cycles after which all results of a class are there for everyone; more than [`FAR`] if only a scoreboard tells.
+    pub(crate) fn settles(&self, class: ClassId) -> u16 {
+        self.done[usize::from(class.0)][1]
     }
 
     /// The classes.
@@ -177,11 +218,15 @@ impl Model {
         }
     }
 
-    fn read_mined(&mut self, line: &str) {
+    fn read_mined(&mut self, line: &'static str) {
         let cells: Vec<&str> = line.split(',').collect();
         let [kind, port, producer, consumer, cycles, sites, kernels, waits] = cells[..] else {
             return;
         };
+        if kind == STALL {
+            self.stalls.extend(cycles.parse().ok().map(|n: u8| (producer, n)));
+            return;
+        }
         let source = Source::Mined {
             sites: sites.parse().unwrap_or(0),
             kernels: kernels.parse().unwrap_or(0),
@@ -194,20 +239,32 @@ impl Model {
         }
     }
 
-    /// Readers take their operands at different depths of their pipes: where only `alu` was seen to read a result, the others follow.
+    /// Readers take their operands at different depths of their pipes: where only some were seen to read a result, the others follow.
     fn spread(&mut self) {
         let Some(alu) = self.classes.named("alu") else { return };
+        let mut offsets: Vec<(Vec<ClassId>, Vec<ClassId>, i16)> = Vec::new();
         for line in SPREAD.lines().skip(1) {
             let cells: Vec<&str> = line.splitn(4, ',').collect();
-            let [producers, consumers, offset, _] = cells[..] else {
-                continue;
+            if let [producers, consumers, offset, _] = cells[..] {
+                offsets.push((self.list(producers), self.list(consumers), offset.parse().unwrap_or(0)));
+            }
+        }
+        let mut producers: Vec<ClassId> = offsets.iter().flat_map(|o| o.0.clone()).collect();
+        producers.sort();
+        producers.dedup();
+        for a in producers {
+            let readers = offsets.iter().filter(|o| o.0.contains(&a));
+            let mut readers: Vec<(ClassId, i16)> = readers.flat_map(|o| o.1.iter().map(|b| (*b, o.2))).collect();
+            readers.push((alu, 0));
+            let mined = |&(b, offset): &(ClassId, i16)| match self.row(Kind::Raw, Port::R, a, b) {
+                Some((cycles, Source::Mined { .. })) => cycles.checked_add_signed(-offset),
+                _ => None,
             };
-            let offset: i16 = offset.parse().unwrap_or(0);
-            let (producers, consumers) = (self.list(producers), self.list(consumers));
-            for (a, b) in producers.iter().flat_map(|a| consumers.iter().map(move |b| (*a, *b))) {
-                let seen = self.row(Kind::Raw, Port::R, a, alu);
-                if let (Some((cycles, Source::Mined { .. })), None) = (seen, self.row(Kind::Raw, Port::R, a, b)) {
-                    let cycles = cycles.saturating_add_signed(offset).to_string();
+            let seen = mined(&(alu, 0)).or_else(|| readers.iter().filter_map(mined).max());
+            let Some(base) = seen else { continue };
+            for (b, offset) in readers {
+                if self.row(Kind::Raw, Port::R, a, b).is_none() {
+                    let cycles = base.saturating_add_signed(offset).to_string();
                     self.set(Kind::Raw.name(), Port::R.name(), a, b, &cycles, Source::Spread);
                 }
             }
@@ -268,10 +325,31 @@ impl Model {
             _ => None,
         });
         match (largest, latency) {
-            (Some(cycles), _) => Need::Cycles(cycles, Source::Largest),
+            // Convergence barriers stay inside of one unit, where one pair says nothing about another.
+            (Some(cycles), _) if port != Port::B => Need::Cycles(cycles, Source::Largest),
             // What may be of fixed latency, and of which no number is known, is no error without a scoreboard.
-            (None, Latency::Fixed | Latency::Either) => Need::Unknown,
-            (None, _) => Need::Scoreboard,
+            (_, Latency::Fixed | Latency::Either) => Need::Unknown,
+            _ => Need::Scoreboard,
+        }
+    }
+
+    /// What a dependence lacks; of instructions that no table knows nothing is asked, they are a finding of their own.
+    pub(crate) fn lack(&self, code: &Code, d: &Dependence) -> Lack {
+        let earlier = &code.steps[d.flight.step as usize];
+        if earlier.class.is_none() || code.steps[d.at as usize].class.is_none() {
+            return Lack::Nothing;
+        }
+        // A barrier register is written inside of the unit; the scoreboard tells of the general register beside it.
+        let told = d.port != Port::B;
+        if told && d.kind == Kind::Raw && earlier.control.write_barrier.is_some() {
+            return Lack::Wait;
+        }
+        match self.need(d.kind, d.port, d.flight.class, d.class, earlier.latency) {
+            Need::Cycles(cycles, _) if d.flight.elapsed >= cycles => Lack::Nothing,
+            Need::Cycles(cycles, source) => Lack::Cycles(cycles, source),
+            Need::Scoreboard | Need::Unknown if told && d.flight.release != 0 => Lack::Wait,
+            Need::Scoreboard => Lack::Scoreboard,
+            Need::Unknown => Lack::Number,
         }
     }
 
@@ -319,6 +397,9 @@ mod tests {
         let known = |names: &str| names == "*" || names.split('|').all(|n| classes.named(n).is_some());
         let good = |line: &&str| {
             let row: Vec<&str> = line.split(',').collect();
+            if row[kind] == STALL {
+                return row.len() == cells && row[kind + 4].parse::<u8>().is_ok_and(|n| (1..16).contains(&n));
+            }
             row.len() == cells
                 && Kind::ALL.iter().any(|k| k.name() == row[kind])
                 && Port::ALL.iter().any(|p| p.name() == row[kind + 1])

@@ -144,6 +144,23 @@ impl Listener for Planter<'_> {
     }
 }
 
+/// The kernel's words with about `n` pairs of neighbours that do not depend on each other in each other's place, and the number of pairs.
+/// `random` gives numbers below its argument. The scheduling bits move with their instructions.
+pub fn shuffled(code: &Code, n: usize, random: &mut dyn FnMut(usize) -> usize) -> (Vec<Word>, usize) {
+    let mut words: Vec<Word> = code.steps.iter().map(|s| s.word).collect();
+    let mut places: Vec<u32> = (0..code.steps.len().saturating_sub(1) as u32)
+        .filter(|at| swaps(code, *at))
+        .collect();
+    let mut swapped = 0;
+    while swapped < n && !places.is_empty() {
+        let at = places.swap_remove(random(places.len()));
+        words.swap(at as usize, at as usize + 1);
+        places.retain(|p| p.abs_diff(at) > 1);
+        swapped += 1;
+    }
+    (words, swapped)
+}
+
 /// Whether an instruction and the next may change places: neither touches what the other writes, and neither is more than arithmetic.
 fn swaps(code: &Code, first: u32) -> bool {
     let (a, b) = (&code.steps[first as usize], &code.steps[first as usize + 1]);
@@ -152,6 +169,7 @@ fn swaps(code: &Code, first: u32) -> bool {
         let mut touches = touches.map(|t| (t.first, t.width));
         touches.any(|(r, w)| code.writes(x).iter().any(|t| t.of(r, w) != 0))
     };
-    let plain = |s: &Step| s.flow == ir::Flow::None && s.effects == Effects::default() && s.class.is_some();
+    let loads = |s: &Step| s.effects == Effects::READ;
+    let plain = |s: &Step| s.flow == ir::Flow::None && (s.effects.is_none() || loads(s)) && s.class.is_some();
     code.block_of(first) == code.block_of(first + 1) && plain(a) && plain(b) && !meet(a, b) && !meet(b, a)
 }

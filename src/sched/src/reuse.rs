@@ -1,6 +1,6 @@
 //! Operand-cache flags: an operand that is kept for the next instructions must not change meanwhile.
 
-use isa::OperandIx;
+use isa::{Control, OperandIx};
 
 use crate::code::{Code, Reg, Step, reg};
 
@@ -28,6 +28,25 @@ fn slots(code: &Code, step: &Step) -> Vec<(u8, bool, Reg, u8)> {
         }
     }
     found
+}
+
+/// Sets the flags of operands that the next instruction reads in the same slot, where all others are clear.
+pub(crate) fn keep(code: &mut Code) {
+    for block in code.blocks.clone() {
+        for at in block.start..block.end.saturating_sub(1) {
+            let (step, next) = (&code.steps[at as usize], &code.steps[at as usize + 1]);
+            let again = slots(code, next);
+            let kept = slots(code, step).into_iter().filter(|(bit, _, register, width)| {
+                let same = again.iter().any(|n| (n.0, n.2, n.3) == (*bit, *register, *width));
+                same && *bit >= 122 && !code.writes(step).iter().any(|t| t.of(*register, *width) != 0)
+            });
+            let reuse = kept.fold(0, |flags, (bit, ..)| flags | 1 << (bit - 122));
+            if step.control.yield_ && reuse != 0 {
+                let control = Control { reuse, ..step.control };
+                code.set_control(at, control);
+            }
+        }
+    }
 }
 
 /// Operands that are kept though their register is overwritten before the instruction that reads them from the cache: that

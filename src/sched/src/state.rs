@@ -38,7 +38,7 @@ pub struct Flight {
 
 impl Flight {
     /// Which of an instruction's registers it is about.
-    fn key(&self) -> (u32, u16, bool) {
+    pub(crate) fn key(&self) -> (u32, u16, bool) {
         (self.step, self.touch, self.write)
     }
 
@@ -80,7 +80,7 @@ impl Flight {
 }
 
 /// Everything in flight at one place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Sorted by instruction and touch at the ends of blocks.
     pub flights: Vec<Flight>,

@@ -1,5 +1,7 @@
 //! Follows what is in flight along every way through the code, and shows each dependence with the fewest cycles it ever has.
 
+use std::borrow::Cow;
+
 use ir::Flow;
 
 use crate::class::ClassId;
@@ -95,18 +97,21 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
                 target.filter(|t| *t < count).into_iter().for_each(|t| enter(t, state));
             });
             for &to in code.successors(b) {
-                match branch_condition(code, b, to as usize) {
-                    Some(holds) => {
-                        let mut refined = state.clone();
-                        refined.flights.retain(|f| !f.guard.is_some_and(|g| excludes(g, holds)));
-                        enter(to as usize, &refined);
-                    }
-                    None => enter(to as usize, &state),
-                }
+                enter(to as usize, on_edge(code, b, to as usize, &state).as_ref());
             }
         }
     }
     InFlight { at }
+}
+
+/// What is in flight where a block leads to another.
+pub(crate) fn on_edge<'s>(code: &Code, from: usize, to: usize, state: &'s State) -> Cow<'s, State> {
+    let Some(holds) = branch_condition(code, from, to) else {
+        return Cow::Borrowed(state);
+    };
+    let mut refined = state.clone();
+    refined.flights.retain(|f| !f.guard.is_some_and(|g| excludes(g, holds)));
+    Cow::Owned(refined)
 }
 
 /// The condition that holds where a block's last instruction leads to another block.
@@ -168,7 +173,7 @@ fn block(
         if let Some((scoreboard, most)) = step.counted {
             state.wait_for_count(scoreboard, most);
         }
-        dependences(code, at, step, state, &busy, tell);
+        dependences(code, at, state, &busy, &mut |d| tell(code, at, Event::Dependence(d)));
         let new = state.issue(code, at, rules);
         // What is done stays in the set until it is made anew.
         match (at - start) % REFRESH {
@@ -184,7 +189,9 @@ fn block(
     state.sort();
 }
 
-fn dependences(code: &Code, at: u32, step: &Step, state: &State, busy: &Busy, tell: Tell<'_>) {
+/// Shows each dependence of an instruction on what is in flight. `busy` are the registers of that, or more.
+pub(crate) fn dependences(code: &Code, at: u32, state: &State, busy: &Busy, tell: &mut dyn FnMut(Dependence)) {
+    let step = &code.steps[at as usize];
     let mut each = |touches: &[crate::code::Touch], kind: fn(bool) -> Option<Kind>| {
         for touch in touches.iter().filter(|t| busy.has(t)) {
             for flight in &state.flights {
@@ -194,14 +201,13 @@ fn dependences(code: &Code, at: u32, step: &Step, state: &State, busy: &Busy, te
                     _ => false,
                 };
                 if !apart && flight.common(touch) {
-                    let d = Dependence {
+                    tell(Dependence {
                         kind,
                         flight: *flight,
                         at,
                         port: touch.port,
                         class: touch.class,
-                    };
-                    tell(code, at, Event::Dependence(d));
+                    });
                 }
             }
         }
@@ -213,6 +219,11 @@ fn dependences(code: &Code, at: u32, step: &Step, state: &State, busy: &Busy, te
 }
 
 impl InFlight {
+    /// At the start of a block.
+    pub(crate) fn at(&self, block: usize) -> Option<&State> {
+        self.at[block].as_ref()
+    }
+
     /// Tells of everything that the code meets, in order.
     pub fn replay(&self, code: &Code, rules: &impl Rules, listener: &mut impl Listener) {
         for (b, state) in self.at.iter().enumerate() {

@@ -1,0 +1,127 @@
+//! Scheduling bits from scratch, for instructions in the order that they have.
+//!
+//! What the bits were counts only where the model cannot see what they guard: a scoreboard that tells of something else than a register, or
+//! that `DEPBAR` counts, keeps its number, its signals and its waits; what was over at a fence, a return or a call of unknown code is over
+//! there again.
+
+use std::collections::HashMap;
+
+use ir::{Flow, Kernel};
+use isa::{Control, Effects, Isa, Word};
+
+use crate::check::check_code;
+use crate::code::{Code, Step};
+use crate::fix::{Fixer, set_stall};
+use crate::model::Model;
+use crate::repair::{Unrepaired, verified};
+use crate::reuse;
+use crate::state::State;
+use crate::walk::{self, Rules};
+
+/// Throws the scheduling bits of a kernel away and assigns new ones. Gives all words in order, without the padding behind them; the checker
+/// has found no error in them, and nothing that it does not know.
+pub fn assign(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Vec<Word>, Unrepaired> {
+    let code = Code::new(isa, model.classes(), kernel);
+    if let Some(f) = check_code(model, &code).findings.first() {
+        return Err(Unrepaired {
+            offset: f.at,
+            why: format!("with the bits that it has, {}: {f}", f.hazard.name()),
+        });
+    }
+    let facts = Facts::of(&code, model);
+    assign_to(code, model, facts)
+}
+
+/// What the old scheduling bits of a kernel guarantee beyond its registers.
+pub(crate) struct Facts {
+    before: Vec<Control>,
+    /// Scoreboards that keep their meaning, as bits.
+    kept: u8,
+    /// What may be in flight at instructions that others rely on.
+    limits: HashMap<u32, State>,
+}
+
+impl Facts {
+    pub fn of(code: &Code, model: &Model) -> Facts {
+        let mut kept = 0;
+        for step in &code.steps {
+            let bit = |b: Option<u8>| b.map_or(0, |b| 1u8 << (b & 7));
+            let reads_late = code.reads(step).iter().any(|t| model.reads_late(step, t.port));
+            if code.writes(step).is_empty() {
+                kept |= bit(step.control.write_barrier);
+            }
+            if !reads_late {
+                kept |= bit(step.control.read_barrier);
+            }
+            kept |= bit(step.counted.map(|c| c.0)) | (step.wait & !step.control.wait);
+        }
+        Facts {
+            before: code.steps.iter().map(|s| s.control).collect(),
+            kept: kept & 0x3f,
+            limits: limits(code, model),
+        }
+    }
+
+    /// The bits that an instruction begins with.
+    fn bare(&self, step: &Step, model: &Model, isa: &Isa) -> Control {
+        let before = step.control;
+        let keep = |b: Option<u8>| b.filter(|b| self.kept >> b & 1 == 1);
+        let mut control = Control {
+            stall: 1,
+            yield_: true,
+            write_barrier: keep(before.write_barrier),
+            read_barrier: keep(before.read_barrier),
+            wait: before.wait & self.kept,
+            reuse: 0,
+        };
+        let stall = isa.form(step.form).and_then(|f| model.least_stall(f.mnemonic()));
+        // Of an instruction that was seen too rarely nothing is known but this.
+        set_stall(&mut control, stall.unwrap_or(before.stall));
+        control
+    }
+}
+
+/// What is in flight at fences, returns and calls of unknown code.
+fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
+    let mut limits = HashMap::new();
+    let solved = walk::solve(code, model);
+    for (b, range) in code.blocks.iter().enumerate() {
+        let mut state = solved.at(b).cloned().unwrap_or_default();
+        for at in range.clone() {
+            let step = &code.steps[at as usize];
+            state.wait(step.wait);
+            if let Some((scoreboard, most)) = step.counted {
+                state.wait_for_count(scoreboard, most);
+            }
+            let leaves = step.flow == Flow::Return || step.flow == Flow::Call && step.callee.is_none();
+            let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER));
+            if leaves || fences {
+                let mut limit = state.clone();
+                limit.sort();
+                limits.insert(at, limit);
+            }
+            state.issue(code, at, model);
+        }
+    }
+    limits
+}
+
+pub(crate) fn assign_to(mut code: Code, model: &Model, facts: Facts) -> Result<Vec<Word>, Unrepaired> {
+    for at in 0..code.steps.len() as u32 {
+        let bare = facts.bare(&code.steps[at as usize], model, code.isa);
+        if !code.set_control(at, bare) {
+            return Err(Unrepaired {
+                offset: u64::from(at) * 16,
+                why: "its scheduling bits cannot be cleared".to_owned(),
+            });
+        }
+    }
+    let mut fixer = Fixer::new(code, model, &facts.before, true);
+    fixer.reserved = facts.kept;
+    fixer.limits = facts.limits;
+    fixer.run()?;
+    let mut code = fixer.code;
+    reuse::keep(&mut code);
+    verified(model, &code)?;
+    Ok(code.steps.iter().map(|s| s.word).collect())
+}

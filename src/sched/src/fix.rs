@@ -1,0 +1,538 @@
+//! Goes through a kernel as the checker does, and puts right what it meets: cycles before an instruction that comes too early, waits for
+//! scoreboards, scoreboards for who has none. Nothing is ever taken back, so that it comes to an end.
+
+use std::collections::{HashMap, HashSet};
+
+use ir::Flow;
+use isa::Control;
+
+use crate::check::SIGNAL;
+use crate::class::ClassId;
+use crate::code::{Code, Port};
+use crate::model::{Lack, Model};
+use crate::scoreboard::{Interval, Place, choose};
+use crate::state::{FAR, Flight, State};
+use crate::time::Clock;
+use crate::walk::{Dependence, Kind, Rules, dependences, on_edge};
+
+/// The largest stall count.
+const LONGEST: u8 = 15;
+/// With more than this the bit that keeps the warp issuing must be clear.
+const LONGEST_WITHOUT_YIELD: u8 = 11;
+/// A block is not gone through more often in one round, nor are there more rounds.
+const PATIENCE: usize = 40;
+
+/// What cannot be put right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stuck {
+    pub at: u32,
+    pub why: &'static str,
+}
+
+/// Puts a kernel right.
+pub(crate) struct Fixer<'m> {
+    pub code: Code,
+    model: &'m Model,
+    /// Classes of which some instruction told by a scoreboard that its result is there.
+    signalling: HashSet<ClassId>,
+    /// Nothing may be left to chance, since the scheduling bits are all new.
+    anew: bool,
+    /// Scoreboards that no more instructions may signal, as bits.
+    pub reserved: u8,
+    /// What may be in flight at some instructions, at most; of what has a fixed latency that counts only where control leaves.
+    pub limits: HashMap<u32, State>,
+    /// Ways into each block: from the end of a block, or from a call.
+    ways: Vec<Vec<Way>>,
+    /// In flight at the end of each block, and behind each call.
+    ends: HashMap<Way, State>,
+    /// When each instruction issues, by a clock of its block.
+    clock: Vec<u64>,
+    changed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Way {
+    Start,
+    Block(u32),
+    Call(u32),
+}
+
+impl<'m> Fixer<'m> {
+    /// `before` are the scheduling bits that the code had; with `anew` its bits now say nothing.
+    pub fn new(code: Code, model: &'m Model, before: &[Control], anew: bool) -> Self {
+        let signals = code.steps.iter().zip(before).filter(|(_, c)| c.write_barrier.is_some());
+        let signalling = signals.filter_map(|(s, _)| s.class).collect();
+        let mut ways: Vec<Vec<Way>> = vec![Vec::new(); code.blocks.len()];
+        if let Some(first) = ways.first_mut() {
+            first.push(Way::Start);
+        }
+        for b in 0..code.blocks.len() {
+            for &to in code.successors(b) {
+                let way = Way::Block(b as u32);
+                if !ways[to as usize].contains(&way) {
+                    ways[to as usize].push(way);
+                }
+            }
+        }
+        for (at, step) in code.steps.iter().enumerate() {
+            let to = step.callee.map(|t| code.block_of(t));
+            if let Some(ways) = to.and_then(|to| ways.get_mut(to)).filter(|_| step.flow == Flow::Call) {
+                ways.push(Way::Call(at as u32));
+            }
+        }
+        Fixer {
+            clock: vec![0; code.steps.len()],
+            code,
+            model,
+            signalling,
+            anew,
+            limits: HashMap::new(),
+            reserved: 0,
+            ways,
+            ends: HashMap::new(),
+            changed: false,
+        }
+    }
+
+    /// Goes round until nothing is left to be done.
+    pub fn run(&mut self) -> Result<(), Stuck> {
+        for _ in 0..PATIENCE {
+            self.changed = false;
+            self.round()?;
+            if !self.changed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn round(&mut self) -> Result<(), Stuck> {
+        self.ends.clear();
+        let count = self.code.blocks.len();
+        let mut visits = vec![0; count];
+        let mut dirty = vec![false; count];
+        let unreached = |b: &usize| self.ways[*b].is_empty();
+        (0..count)
+            .filter(|b| *b == 0 || unreached(b))
+            .for_each(|b| dirty[b] = true);
+        while let Some(first) = dirty.iter().position(|d| *d) {
+            for b in first..count {
+                if std::mem::take(&mut dirty[b]) && visits[b] < PATIENCE {
+                    visits[b] += 1;
+                    self.block(b, &mut dirty)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in flight where a way leads into a block; `None` if that is not known yet.
+    fn entering(&self, way: Way, block: usize) -> Option<State> {
+        let mut state = match way {
+            Way::Start => State::default(),
+            Way::Block(from) => on_edge(&self.code, from as usize, block, self.ends.get(&way)?).into_owned(),
+            Way::Call(_) => self.ends.get(&way)?.clone(),
+        };
+        // A scoreboard that was given since tells of it too.
+        for f in &mut state.flights {
+            f.release |= own(&self.code, f);
+        }
+        Some(state)
+    }
+
+    fn enter(&self, block: usize) -> State {
+        let mut joined: Option<State> = None;
+        for way in &self.ways[block] {
+            let Some(state) = self.entering(*way, block) else {
+                continue;
+            };
+            match &mut joined {
+                Some(all) => {
+                    all.join(&state);
+                }
+                none => *none = Some(state),
+            }
+        }
+        joined.unwrap_or_default()
+    }
+
+    fn block(&mut self, block: usize, dirty: &mut [bool]) -> Result<(), Stuck> {
+        let range = self.code.blocks[block].clone();
+        let mut state = self.enter(block);
+        if !range.is_empty() {
+            self.wait(range.start, &mut state, 0)?;
+            self.hold_back(block);
+            state = self.enter(block);
+        }
+        let mut clock = Clock::new(self.model);
+        clock.now = u64::from(FAR);
+        for at in range {
+            self.wait(at, &mut state, clock.now)?;
+            self.space(at, &mut state)?;
+            self.clock[at as usize] = clock.issue(&self.code.steps[at as usize]);
+            state.issue(&self.code, at, self.model);
+            let step = &self.code.steps[at as usize];
+            if let Some(to) = step.callee.filter(|_| step.flow == Flow::Call) {
+                let mut inside = state.clone();
+                inside.sort();
+                let to = self.code.block_of(to);
+                self.leave(Way::Call(at), inside, [to].into_iter(), dirty);
+            }
+        }
+        state.sort();
+        let successors: Vec<usize> = self.code.successors(block).iter().map(|s| *s as usize).collect();
+        self.leave(Way::Block(block as u32), state, successors.into_iter(), dirty);
+        Ok(())
+    }
+
+    fn leave(&mut self, way: Way, state: State, to: impl Iterator<Item = usize>, dirty: &mut [bool]) {
+        if self.ends.get(&way) != Some(&state) {
+            self.ends.insert(way, state);
+            to.filter(|t| *t < dirty.len())
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|t| dirty[t] = true);
+        }
+    }
+
+    fn set(&mut self, at: u32, change: impl FnOnce(&mut Control)) -> bool {
+        let mut control = self.code.steps[at as usize].control;
+        change(&mut control);
+        let set = self.code.set_control(at, control);
+        self.changed |= set;
+        set
+    }
+
+    /// Makes an instruction wait for all that only a scoreboard tells of; `now` is when it would issue.
+    fn wait(&mut self, at: u32, state: &mut State, now: u64) -> Result<(), Stuck> {
+        let present = self.code.steps[at as usize].wait;
+        self.settle_signals(at, present, state)?;
+        state.wait(present);
+        if let Some((scoreboard, most)) = self.code.steps[at as usize].counted {
+            state.wait_for_count(scoreboard, most);
+        }
+        self.drop_what_is_over(at, state, now)?;
+        for d in self.dependences(at, state) {
+            let Some(flight) = state.flights.iter().find(|f| f.key() == d.flight.key()).copied() else {
+                continue; // an earlier wait tells of it
+            };
+            let d = Dependence { flight, ..d };
+            let scoreboard = match self.model.lack(&self.code, &d) {
+                Lack::Nothing | Lack::Cycles(..) => continue,
+                Lack::Wait => self.awaited(&d),
+                Lack::Scoreboard => self.signal(&d, state, now)?,
+                // Where some of a class signal a scoreboard, the class takes a time that is not fixed.
+                Lack::Number if self.signalling.contains(&flight.class) => self.signal(&d, state, now)?,
+                Lack::Number if self.anew => {
+                    return Err(Stuck {
+                        at: flight.step,
+                        why: "how long it takes is not known",
+                    });
+                }
+                Lack::Number => continue,
+            };
+            self.wait_for(at, scoreboard, state)?;
+        }
+        Ok(())
+    }
+
+    fn wait_for(&mut self, at: u32, scoreboard: u8, state: &mut State) -> Result<(), Stuck> {
+        let bit = 1u8 << scoreboard;
+        state.flights.iter_mut().for_each(|f| f.release |= own(&self.code, f));
+        self.settle_signals(at, bit, state)?;
+        if self.code.steps[at as usize].wait & bit == 0 && !self.set(at, |c| c.wait |= bit) {
+            let why = "it cannot wait for a scoreboard";
+            return Err(Stuck { at, why });
+        }
+        state.wait(bit);
+        Ok(())
+    }
+
+    /// Waits for what only a scoreboard tells of and what may not be in flight here.
+    fn drop_what_is_over(&mut self, at: u32, state: &mut State, now: u64) -> Result<(), Stuck> {
+        let over = |limit: &State, f: &&Flight| !limit.flights.iter().any(|l| l.key() == f.key());
+        loop {
+            let told = |f: &&Flight| f.release != 0 || self.model.limit(&self.code, f) > FAR;
+            let Some(limit) = self.limits.get(&at) else {
+                return Ok(());
+            };
+            let Some(flight) = state.flights.iter().filter(told).find(|f| over(limit, f)).copied() else {
+                return Ok(());
+            };
+            let d = Dependence {
+                kind: if flight.write { Kind::Raw } else { Kind::War },
+                flight,
+                at,
+                port: Port::R,
+                class: flight.class,
+            };
+            let scoreboard = match flight.release {
+                0 => self.signal(&d, state, now)?,
+                _ => self.awaited(&d),
+            };
+            self.wait_for(at, scoreboard, state)?;
+        }
+    }
+
+    /// A scoreboard to wait for that tells of a dependence.
+    fn awaited(&self, d: &Dependence) -> u8 {
+        let own = own(&self.code, &d.flight);
+        let present = self.code.steps[d.at as usize].wait;
+        let bits = [d.flight.release & present, own, d.flight.release];
+        bits.iter().find(|b| **b != 0).map_or(0, |b| b.trailing_zeros() as u8)
+    }
+
+    /// Gives the earlier instruction of a dependence, or one behind it that tells of it, a scoreboard.
+    fn signal(&mut self, d: &Dependence, state: &State, now: u64) -> Result<u8, Stuck> {
+        let from = match d.kind {
+            Kind::War => self.teller(d, state),
+            _ => d.flight.step,
+        };
+        let done = |f: &Flight| {
+            let times = self.model.times();
+            let cycles = match f.write {
+                true => times.result(f.class),
+                false => times.operands(),
+            };
+            let near = self.code.block_of(f.step) == self.code.block_of(d.at) && f.step < d.at;
+            let issued = match near {
+                true => self.clock[f.step as usize],
+                false => now.saturating_sub(f.elapsed.into()),
+            };
+            issued + u64::from(cycles)
+        };
+        let place = Place {
+            code: &self.code,
+            clock: &self.clock,
+            state,
+            done: &done,
+            now,
+            awaited: self.code.steps[d.at as usize].wait,
+            reserved: self.reserved,
+        };
+        let interval = Interval {
+            from,
+            to: d.at,
+            ready: done(&d.flight),
+        };
+        let stuck = |why| Stuck { at: from, why };
+        let scoreboard = choose(&place, &interval).ok_or(stuck("no scoreboard is left"))?;
+        let given = match d.kind {
+            Kind::War => {
+                self.set(from, |c| c.read_barrier = Some(scoreboard))
+                    || self.set(from, |c| c.write_barrier = c.write_barrier.or(Some(scoreboard)))
+            }
+            _ => self.set(from, |c| c.write_barrier = Some(scoreboard)),
+        };
+        match given {
+            true => Ok(scoreboard),
+            false => Err(stuck(
+                "its form cannot signal a scoreboard, and how long it takes is not known",
+            )),
+        }
+    }
+
+    /// Who is to tell that an operand was read: the last instruction of the queue behind it whose own operands are soon overwritten too.
+    fn teller(&self, d: &Dependence, state: &State) -> u32 {
+        let first = d.flight.step;
+        let block = self.code.block_of(d.at);
+        if self.code.block_of(first) != block || first > d.at {
+            return first;
+        }
+        let end = self.code.blocks[block].end.min(d.at + LOOK_AHEAD);
+        let overwritten = |f: &Flight| {
+            let steps = &self.code.steps[d.at as usize..end as usize];
+            steps.iter().any(|s| self.code.writes(s).iter().any(|t| f.common(t)))
+        };
+        let behind = state.flights.iter().filter(|f| {
+            let step = &self.code.steps[f.step as usize];
+            !f.write
+                && f.step > first
+                && f.step < d.at
+                && step.guard.is_none()
+                && step.control.read_barrier.is_none()
+                && self.model.in_order(d.flight.class, f.class).0
+                && overwritten(f)
+        });
+        behind.map(|f| f.step).max().unwrap_or(first)
+    }
+
+    /// Makes room between instructions that will signal scoreboards and a wait for those.
+    fn settle_signals(&mut self, at: u32, mask: u8, state: &mut State) -> Result<(), Stuck> {
+        loop {
+            let early = |f: &&Flight| f.release & mask != 0 && f.elapsed < SIGNAL;
+            let Some(flight) = state.flights.iter().find(early).copied() else {
+                return Ok(());
+            };
+            if !self.delay(at, &flight, SIGNAL - flight.elapsed, state)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes room between an instruction and those of fixed latency that it depends on.
+    fn space(&mut self, at: u32, state: &mut State) -> Result<(), Stuck> {
+        loop {
+            let mut worst: Option<(u16, Flight)> = None;
+            for d in self.dependences(at, state) {
+                match self.model.lack(&self.code, &d) {
+                    Lack::Cycles(cycles, _) if worst.is_none_or(|w| cycles - d.flight.elapsed > w.0) => {
+                        worst = Some((cycles - d.flight.elapsed, d.flight));
+                    }
+                    _ => {}
+                }
+            }
+            for f in &state.flights {
+                let missing = self.until_over(at, f);
+                if missing > worst.map_or(0, |w| w.0) {
+                    worst = Some((missing, *f));
+                }
+            }
+            let Some((missing, flight)) = worst else { return Ok(()) };
+            if !self.delay(at, &flight, missing, state)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Cycles until a flight may be in flight at an instruction as it is.
+    fn until_over(&self, at: u32, f: &Flight) -> u16 {
+        let end = self.model.limit(&self.code, f);
+        if f.release != 0 || end > FAR {
+            return 0;
+        }
+        let required = match self.limits.get(&at) {
+            Some(limit) if self.code.steps[at as usize].flow != Flow::None => limit
+                .flights
+                .iter()
+                .find(|l| l.key() == f.key())
+                .map_or(end, |l| l.elapsed.min(end)),
+            _ => return 0,
+        };
+        required.saturating_sub(f.elapsed)
+    }
+
+    /// Lets more cycles go by before an instruction, since that of a flight. At the start of a block it does nothing and says so: there
+    /// each way in needs another number ([`Self::hold_back`]).
+    fn delay(&mut self, at: u32, flight: &Flight, cycles: u16, state: &mut State) -> Result<bool, Stuck> {
+        let start = self.code.blocks[self.code.block_of(at)].start;
+        let first = match flight.step >= start && flight.step < at {
+            true => flight.step,
+            false => start,
+        };
+        for before in (first..at).rev() {
+            let added = self.stall(before, cycles);
+            if added > 0 {
+                let gains = |f: &&mut Flight| !(before < f.step && f.step < at);
+                let flights = state.flights.iter_mut().filter(gains);
+                flights.for_each(|f| f.elapsed = (f.elapsed + u16::from(added)).min(FAR));
+                return Ok(true);
+            }
+        }
+        match first < at {
+            false => Ok(false),
+            true => {
+                self.drain(at - 1)?;
+                state.flights.iter_mut().for_each(|f| f.elapsed = FAR);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Raises a stall count by up to so many cycles, and says by how many.
+    fn stall(&mut self, at: u32, cycles: u16) -> u8 {
+        let old = self.code.steps[at as usize].control.stall;
+        if old == 0 || old >= LONGEST {
+            return 0;
+        }
+        let new = (u16::from(old) + cycles).min(LONGEST.into()) as u8;
+        let set = self.set(at, |c| set_stall(c, new));
+        if set { new - old } else { 0 }
+    }
+
+    /// Lets everything of fixed latency finish behind an instruction.
+    fn drain(&mut self, at: u32) -> Result<(), Stuck> {
+        match self.code.steps[at as usize].control.stall == 0 || self.set(at, |c| set_stall(c, 0)) {
+            true => Ok(()),
+            false => Err(Stuck {
+                at,
+                why: "its stall count cannot be raised",
+            }),
+        }
+    }
+
+    /// Makes room before the first instruction of a block, on each way in by itself.
+    fn hold_back(&mut self, block: usize) {
+        let first = self.code.blocks[block].start;
+        for way in self.ways[block].clone() {
+            let last = match way {
+                Way::Start => continue,
+                Way::Block(from) => self.code.blocks[from as usize].end.checked_sub(1),
+                Way::Call(at) => Some(at),
+            };
+            let (Some(state), Some(last)) = (self.entering(way, block), last) else {
+                continue;
+            };
+            let missing = self.missing(first, &state);
+            if missing == 0 {
+                continue;
+            }
+            let added = u16::from(self.stall(last, missing));
+            let elapsed = match added < missing {
+                true if self.drain(last).is_ok() => FAR,
+                _ => added,
+            };
+            if let Some(end) = self.ends.get_mut(&way) {
+                end.flights
+                    .iter_mut()
+                    .for_each(|f| f.elapsed = (f.elapsed + elapsed).min(FAR));
+            }
+        }
+    }
+
+    /// Cycles that an instruction comes too early where that is in flight.
+    fn missing(&self, at: u32, state: &State) -> u16 {
+        let mut state = state.clone();
+        let wait = self.code.steps[at as usize].wait;
+        let early = state.flights.iter().filter(|f| f.release & wait != 0);
+        let early = early.map(|f| SIGNAL.saturating_sub(f.elapsed)).max().unwrap_or(0);
+        state.wait(wait);
+        let each = self.dependences(at, &state).into_iter();
+        let each = each.map(|d| match self.model.lack(&self.code, &d) {
+            Lack::Cycles(cycles, _) => cycles - d.flight.elapsed,
+            _ => 0,
+        });
+        let over = state.flights.iter().map(|f| self.until_over(at, f)).max().unwrap_or(0);
+        each.fold(early.max(over), u16::max)
+    }
+
+    fn dependences(&self, at: u32, state: &State) -> Vec<Dependence> {
+        let mut all = Vec::new();
+        dependences(&self.code, at, state, &state.busy(), &mut |d| all.push(d));
+        all
+    }
+}
+
+/// How far ahead is looked for registers that are overwritten.
+const LOOK_AHEAD: u32 = 8;
+
+/// The scoreboards that the instruction of a flight signals when that is done, as bits.
+fn own(code: &Code, f: &Flight) -> u8 {
+    let control = &code.steps[f.step as usize].control;
+    let bit = |b: Option<u8>| b.map_or(0, |b| 1u8 << (b & 7));
+    bit(control.write_barrier) | if f.write { 0 } else { bit(control.read_barrier) }
+}
+
+/// Another stall count, with the bits beside it that go with it: operand-cache flags only mean that where the warp keeps issuing.
+pub(crate) fn set_stall(control: &mut Control, stall: u8) {
+    control.stall = stall;
+    if stall == 0 || stall > LONGEST_WITHOUT_YIELD {
+        if control.yield_ {
+            control.reuse = 0;
+        }
+        control.yield_ = false;
+    }
+    if stall == 0 {
+        control.reuse = 0;
+    }
+}

@@ -1,0 +1,117 @@
+//! Scheduling bits of a kernel whose instructions have changed: the fewest changes that make it free of hazards.
+
+use std::collections::HashSet;
+
+use ir::Kernel;
+use isa::{Control, Isa, Word};
+
+use crate::check::{Finding, Hazard, Report, check_code};
+use crate::code::Code;
+use crate::fix::{Fixer, Stuck};
+use crate::model::Model;
+use crate::reuse;
+
+/// A kernel with other scheduling bits.
+#[derive(Clone, Debug)]
+pub struct Repaired {
+    /// All instructions in order, without the padding behind them.
+    pub words: Vec<Word>,
+    /// Those whose scheduling bits changed, by number.
+    pub changed: Vec<u32>,
+    /// What nobody knows of the kernel, before and after.
+    pub unknown: Vec<Finding>,
+}
+
+/// Why a kernel cannot be made free of hazards.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at {offset:#06x}: {why}")]
+pub struct Unrepaired {
+    /// Byte offset of the instruction.
+    pub offset: u64,
+    /// What stands in the way.
+    pub why: String,
+}
+
+impl From<Stuck> for Unrepaired {
+    fn from(s: Stuck) -> Self {
+        Unrepaired {
+            offset: u64::from(s.at) * 16,
+            why: s.why.to_owned(),
+        }
+    }
+}
+
+/// Changes as few scheduling bits as are needed for [`crate::check`] to find no error: none that could be put back is left changed. What
+/// nobody knows (`unknown`) stays unknown. The order of the instructions stays.
+pub fn repair(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Repaired, Unrepaired> {
+    let code = Code::new(isa, model.classes(), kernel);
+    let report = check_code(model, &code);
+    if report.errors().next().is_none() {
+        return Ok(done(&code, &[], &report));
+    }
+    let before: Vec<Control> = code.steps.iter().map(|s| s.control).collect();
+    let mut fixer = Fixer::new(code, model, &before, false);
+    fixer.run()?;
+    let mut code = fixer.code;
+    drop_stale_flags(&mut code);
+    let report = verified(model, &code)?;
+    let unknown = |r: &Report| -> HashSet<Finding> { findings(r).cloned().collect() };
+    let known = unknown(&report);
+    for at in 0..before.len() as u32 {
+        let new = code.steps[at as usize].control;
+        if new != before[at as usize] && code.set_control(at, before[at as usize]) {
+            let undone = check_code(model, &code);
+            if undone.errors().next().is_some() || !unknown(&undone).is_subset(&known) {
+                code.set_control(at, new);
+            }
+        }
+    }
+    Ok(done(&code, &before, &report))
+}
+
+fn findings(report: &Report) -> impl Iterator<Item = &Finding> {
+    report.findings.iter().filter(|f| f.hazard == Hazard::Unknown)
+}
+
+fn done(code: &Code, before: &[Control], report: &Report) -> Repaired {
+    let changed = code.steps.iter().zip(before).enumerate();
+    let changed = changed.filter(|(_, (step, old))| step.control != **old);
+    Repaired {
+        words: code.steps.iter().map(|s| s.word).collect(),
+        changed: changed.map(|(at, _)| at as u32).collect(),
+        unknown: findings(report).cloned().collect(),
+    }
+}
+
+/// The checker's word that there is no error.
+pub(crate) fn verified(model: &Model, code: &Code) -> Result<Report, Unrepaired> {
+    let report = check_code(model, code);
+    if let Some(left) = report.errors().next() {
+        return Err(Unrepaired {
+            offset: left.at,
+            why: format!("no way was found to cure this: {left}"),
+        });
+    }
+    Ok(report)
+}
+
+/// Clears operand-cache flags on registers that change before they are read from there.
+pub(crate) fn drop_stale_flags(code: &mut Code) {
+    while let Some(&(_, by, register)) = reuse::stale(code).first() {
+        let keeps = |at: &u32| {
+            let step = &code.steps[*at as usize];
+            step.control.yield_ && step.control.reuse != 0 && code.reads(step).iter().any(|t| t.of(register, 1) != 0)
+        };
+        let start = code.blocks[code.block_of(by)].start;
+        let Some(keeper) = (start..by + 1).rev().find(keeps) else {
+            return;
+        };
+        let control = Control {
+            reuse: 0,
+            ..code.steps[keeper as usize].control
+        };
+        if !code.set_control(keeper, control) {
+            return;
+        }
+    }
+}
