@@ -4,7 +4,7 @@
 //! touches no file, so that the program and a load-time hook run the same code.
 //!
 //! The promise: kernels that the configuration does not name come back byte-identical; in the others only bits change
-//! that an edit names ([`mask`]); whatever goes wrong leaves that kernel as it was, with the reason in the report.
+//! that an edit names ([`mask`]), and scheduling bits where the edits would make a hazard; whatever goes wrong leaves that kernel as it was, with the reason in the report.
 
 mod allowed;
 pub mod capi;
@@ -20,6 +20,7 @@ pub mod report;
 mod representation;
 pub mod roundtrip;
 mod run;
+mod schedule;
 mod step;
 
 pub use config::{Config, ConfigError, ConfigErrors, Entry, Mode};

@@ -67,6 +67,8 @@ pub struct KernelReport {
     pub passes: Vec<PassReport>,
     /// Instructions whose bytes changed.
     pub changed: usize,
+    /// Of these, or beside them: instructions that got other scheduling bits, because with the old ones the edits would make a hazard.
+    pub rescheduled: usize,
     /// Why the kernel is byte-identical although a pass in apply mode was to rewrite it.
     pub left_alone: Option<String>,
 }

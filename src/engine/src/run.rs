@@ -11,6 +11,7 @@ use crate::mask::{WORD, mask_verify};
 use crate::open::{OpenImage, Opened};
 use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
 use crate::representation::{Internal, Job, Ran, Representation};
+use crate::schedule;
 use crate::step::guarded;
 
 /// How to run.
@@ -202,6 +203,7 @@ impl KernelDone {
                 instructions: code.bytes.len() / WORD,
                 passes: Vec::new(),
                 changed: 0,
+                rescheduled: 0,
                 left_alone: None,
             },
         }
@@ -210,7 +212,7 @@ impl KernelDone {
     /// The kernel stays as it was.
     fn left_alone(mut self, why: String) -> KernelDone {
         self.code = None;
-        self.report.changed = 0;
+        (self.report.changed, self.report.rescheduled) = (0, 0);
         self.report.left_alone = Some(why);
         if let Some((_, after)) = &mut self.text {
             *after = None;
@@ -250,7 +252,7 @@ fn rewrite_kernels(
     let finished: Vec<(usize, KernelDone)> = waiting
         .into_par_iter()
         .zip(ran)
-        .map(|((at, code, done), ran)| (at, finish(code, done, ran)))
+        .map(|((at, code, done), ran)| (at, finish(isa, image, code, done, ran)))
         .collect();
     for (at, done) in finished {
         all[at] = Some(done);
@@ -289,8 +291,14 @@ fn lift<'c>(
     })
 }
 
-/// Lowers what the passes made and holds it against what their edits name.
-fn finish(code: &Code<'_>, mut done: KernelDone, ran: Result<Ran, String>) -> KernelDone {
+/// Lowers what the passes made, holds it against what their edits name, and sees to it that it has no new hazards.
+fn finish(
+    isa: &'static Isa,
+    image: &Image<'_>,
+    code: &Code<'_>,
+    mut done: KernelDone,
+    ran: Result<Ran, String>,
+) -> KernelDone {
     let ran = match ran {
         Ok(ran) => ran,
         Err(why) => return done.left_alone(why),
@@ -306,20 +314,41 @@ fn finish(code: &Code<'_>, mut done: KernelDone, ran: Result<Ran, String>) -> Ke
     let lowered = guarded(|| -> Result<_, String> {
         let new = ir::lower(&ran.kernel).map_err(|e| e.to_string())?;
         let changed = mask_verify(code.bytes, &new, &ran.allowed).map_err(|e| e.to_string())?;
-        Ok((new, changed))
+        let old = ir::Source::from_code(image.target(), code);
+        match schedule::repair(isa, &old, &new)? {
+            Some((repaired, words)) => {
+                let pairs = code.bytes.chunks(WORD).zip(repaired.chunks(WORD));
+                let changed = pairs.filter(|(a, b)| a != b).count();
+                Ok((repaired, changed, words))
+            }
+            None => Ok((new, changed, 0)),
+        }
     });
-    let (new, changed) = match lowered.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
+    let (new, changed, rescheduled) = match lowered.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
         Ok(lowered) => lowered,
         Err(why) => return done.left_alone(why),
     };
     if changed > 0 {
         if let Some((_, after)) = &mut done.text {
-            *after = Some(ir::print_module(std::slice::from_ref(&ran.kernel)));
+            *after = match rescheduled {
+                0 => Some(ir::print_module(std::slice::from_ref(&ran.kernel))),
+                _ => text_of(isa, image, code, &new),
+            };
         }
-        done.report.changed = changed;
+        (done.report.changed, done.report.rescheduled) = (changed, rescheduled);
         done.code = Some(new);
     }
     done
+}
+
+/// The text of new code for a kernel.
+fn text_of(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, new: &[u8]) -> Option<String> {
+    let source = ir::Source {
+        code: new,
+        ..ir::Source::from_code(image.target(), code)
+    };
+    let kernel = ir::lift(isa, &source).ok()?;
+    Some(ir::print_module(std::slice::from_ref(&kernel)))
 }
 
 fn first_opaque(kernel: &ir::Kernel) -> Option<u64> {

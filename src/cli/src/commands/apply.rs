@@ -120,6 +120,13 @@ fn write_kernel(out: &mut dyn Write, k: &KernelReport) -> Result<()> {
             writeln!(out, "  note: {note}")?;
         }
     }
+    if k.rescheduled > 0 {
+        writeln!(
+            out,
+            "schedule: {} changed, as the edits need",
+            passes::count(k.rescheduled, "control word")
+        )?;
+    }
     if let Some(why) = &k.left_alone {
         writeln!(out, "left byte-identical: {why}")?;
     }
