@@ -45,7 +45,7 @@ sass.func "no word" attributes {sm = "sm_87"} {
   %PT = sass.pt
   sass.entry ^bb1
 ^bb1:
-  // expected-error @+1 {{has no `raw 0x<32 digits>`, and its text tells neither registers nor scheduling; `sass2mlir asm` takes text that does}}
+  // expected-error @+1 {{has no `raw 0x<32 digits>` and no `sched("...")`, and its text tells neither registers nor scheduling}}
   %0 = sass.MOV_0x802 guard(%PT) 0x00000001, 0xf : (!sass.imm, !sass.imm) -> (!sass.reg)
   sass.end
 }
@@ -90,5 +90,51 @@ sass.func "results" attributes {sm = "sm_87"} {
 
 // expected-error @+1 {{expected attributes {sm = "sm_.."}}}
 sass.func "no_sm" {
+  sass.end
+}
+
+// -----
+
+sass.func "no_form" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{no form of MOV has the opcode 0x999 and these modifiers on sm_87}}
+  %0 = sass.MOV_0x999 guard(%PT) 0x00000001, 0xf regs("R2") sched("B------:R-:W-:-:S01") : (!sass.imm, !sass.imm) -> (!sass.reg)
+  sass.end
+}
+
+// -----
+
+sass.func "no_registers" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{it writes 1 register, pairs and longer counted once, and `regs` lists 0 registers}}
+  %0 = sass.MOV_0x802 guard(%PT) 0x00000001, 0xf sched("B------:R-:W-:-:S01") : (!sass.imm, !sass.imm) -> (!sass.reg)
+  sass.end
+}
+
+// -----
+
+sass.func "no_scheduling" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{`now` is no scheduling column like B--2---:R0:W-:-:S04}}
+  %0 = sass.MOV_0x802 guard(%PT) 0x00000001, 0xf regs("R2") sched("now") : (!sass.imm, !sass.imm) -> (!sass.reg)
+  sass.end
+}
+
+// -----
+
+sass.func "other_pair" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  %a = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R4"}
+  %b = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R6"}
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{cannot be put together: operand 2 is R6 and has to be R5}}
+  %0:2 = sass.DADD_0x229 guard(%PT) {%a, %b}, {%a, %b} regs("R8") sched("B------:R-:W0:-:S01") : (!sass.reg, !sass.reg, !sass.reg, !sass.reg) -> (!sass.reg, !sass.reg)
   sass.end
 }

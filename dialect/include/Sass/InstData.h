@@ -31,6 +31,7 @@ struct InstData {
   const SassLayout *layout = nullptr; // null: no word yet
   uint32_t label = SASS_LABEL_NONE;   // of a code operand that is no successor
   bool converged = false;             // all lanes of the warp get here together
+  bool unbound = false;               // the word has no registers for the operands yet: only while a function is read
 
   /// False when there is no engine or it does not know the target.
   bool set(unsigned target, SassWord word);

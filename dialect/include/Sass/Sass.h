@@ -64,6 +64,8 @@ SassInst buildInst(mlir::RewriterBase &rewriter, mlir::Location loc, const InstD
 
 /// The registers of all block arguments, by block. What an edit made the attribute forget follows from what flows into the block.
 llvm::SmallVector<Pins> getArgumentPins(FuncOp func);
+/// The same of code whose function has that attribute `pins`, or none.
+llvm::SmallVector<Pins> getArgumentPins(mlir::Region &code, mlir::ArrayAttr pins);
 /// How many values each successor of an op of this dialect gets; they are its last operands.
 llvm::ArrayRef<int32_t> getSuccessorSegments(mlir::Operation *op);
 /// `0x` and 32 digits.

@@ -50,7 +50,8 @@ public:
   std::string text;
   SmallVector<OpAsmParser::UnresolvedOperand, 8> operands;
 
-  /// Reads up to a colon, a successor, the word `raw` or the end, none of which it consumes but `raw` and the colon.
+  /// Reads up to a colon, a successor, a clause behind the operands, the word `raw` or the end, none of which it consumes but `raw` and the
+  /// colon.
   ParseResult run();
   bool sawRaw = false, sawColon = false;
   bool hasOffset = false;            // a `rel(...)`
@@ -108,7 +109,7 @@ ParseResult Scanner::run() {
       return success();
     }
     StringRef keyword;
-    if (depth == 0 && (next("reads(") || next("writes(")))
+    if (depth == 0 && (next("reads(") || next("writes(") || next("regs(") || next("sched(")))
       return success();
     if (succeeded(parser.parseOptionalKeyword("label"))) {
       uint64_t id;
@@ -261,6 +262,19 @@ static std::string readable(StringRef skeleton) {
   return out;
 }
 
+/// The digits behind `raw`.
+static ParseResult parseWord(OpAsmParser &parser, SassWord &word) {
+  SMLoc loc = parser.getCurrentLocation();
+  APInt bits;
+  if (parser.parseInteger(bits))
+    return failure();
+  if (bits.getActiveBits() > 128)
+    return parser.emitError(loc, "an instruction word has 128 bits");
+  bits = bits.zextOrTrunc(128);
+  word = {bits.extractBitsAsZExtValue(64, 0), bits.extractBitsAsZExtValue(64, 64)};
+  return success();
+}
+
 ParseResult asmparse::parseInst(OpAsmParser &parser, OperationState &state) {
   MLIRContext *context = parser.getContext();
   SMLoc loc = parser.getNameLoc();
@@ -293,20 +307,24 @@ ParseResult asmparse::parseInst(OpAsmParser &parser, OperationState &state) {
     scanner.sawRaw = succeeded(parser.parseOptionalKeyword("raw"));
   }
 
-  if (!scanner.sawRaw)
-    return parser.emitError(loc, "the instruction has no `raw 0x<32 digits>`, and its text tells neither registers nor scheduling; "
-                                 "`sass2mlir asm` takes text that does");
   InstData data;
   data.label = scanner.label;
-  SMLoc rawLoc = parser.getCurrentLocation();
-  APInt bits;
-  if (parser.parseInteger(bits))
+  Wordless wordless;
+  SMLoc wordLoc = parser.getCurrentLocation();
+  SassWord word;
+  if (scanner.sawRaw ? parseWord(parser, word) : wordless.parse(parser, loc))
     return failure();
-  if (bits.getActiveBits() > 128)
-    return parser.emitError(rawLoc, "an instruction word has 128 bits");
-  bits = bits.zextOrTrunc(128);
-  if (!data.set(target, {bits.extractBitsAsZExtValue(64, 0), bits.extractBitsAsZExtValue(64, 64)}))
-    return parser.emitError(rawLoc, "the tables of ") << ref(engine->targetName(target)) << " are not built in";
+  bool hasTypes = scanner.sawColon || succeeded(parser.parseOptionalColon());
+  std::string textInputs;
+  SmallVector<Type> textResults;
+  SMLoc typeLoc = parser.getCurrentLocation();
+  if (hasTypes && parseTypes(parser, textInputs, textResults))
+    return failure();
+  if (!scanner.sawRaw && wordless.assemble(parser, loc, target, squeeze(scanner.text), textInputs, word))
+    return failure();
+  if (!data.set(target, word))
+    return parser.emitError(wordLoc, "the tables of ") << ref(engine->targetName(target)) << " are not built in";
+  data.unbound = !scanner.sawRaw;
   if (data.layout->hasLabel && data.label == SASS_LABEL_NONE && !scanner.hasOffset)
     data.label = SASS_LABEL_SUCCESSOR;
   std::string actual;
@@ -335,15 +353,8 @@ ParseResult asmparse::parseInst(OpAsmParser &parser, OperationState &state) {
     operands[index] = resolved.front();
   }
   // The types follow from the word; a list in the text has to agree.
-  if (scanner.sawColon || succeeded(parser.parseOptionalColon())) {
-    std::string textInputs;
-    SmallVector<Type> textResults;
-    SMLoc typeLoc = parser.getCurrentLocation();
-    if (parseTypes(parser, textInputs, textResults))
-      return failure();
-    if (textInputs != (data.isOpaque() ? StringRef() : ref(data.layout->types)) || textResults != resultTypes)
-      return parser.emitError(typeLoc, "the types disagree with the instruction's word");
-  }
+  if (hasTypes && (textInputs != (data.isOpaque() ? StringRef() : ref(data.layout->types)) || textResults != resultTypes))
+    return parser.emitError(typeLoc, "the types disagree with the instruction's word");
   if (parser.parseOptionalAttrDict(state.attributes))
     return failure();
   state.addOperands(operands);

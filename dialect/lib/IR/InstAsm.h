@@ -3,6 +3,7 @@
 #ifndef SASS_LIB_IR_INSTASM_H
 #define SASS_LIB_IR_INSTASM_H
 
+#include "Sass/InstData.h"
 #include "mlir/IR/OpImplementation.h"
 
 namespace sass::asmparse {
@@ -21,6 +22,22 @@ private:
 /// Whether `name` ("sass.FFMA_0x223.FTZ") is an instruction's.
 bool isInstructionName(llvm::StringRef name, mlir::MLIRContext *context);
 mlir::ParseResult parseInst(mlir::OpAsmParser &parser, mlir::OperationState &state);
+
+/// `regs("R4", "PT") sched("B------:R-:W-:-:S04")`, which stands in place of the word.
+class Wordless {
+public:
+  /// `loc` is that of the instruction.
+  mlir::ParseResult parse(mlir::OpAsmParser &parser, llvm::SMLoc loc);
+  /// The word, but for the registers of its operands.
+  mlir::ParseResult assemble(mlir::OpAsmParser &parser, llvm::SMLoc loc, uint8_t target, llvm::StringRef text, llvm::StringRef types,
+                             SassWord &word);
+
+private:
+  Pins registers;
+  std::string schedule;
+};
+/// Writes the registers of the operands into words that `Wordless` made. `pins` are the registers of block arguments.
+mlir::LogicalResult bindOperands(mlir::Region &code, mlir::ArrayAttr pins);
 
 /// Whether `op` is an instruction whose text the engine can give.
 bool canPrint(mlir::Operation *op);

@@ -34,7 +34,7 @@ ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &state) {
     scope.emplace(target);
   }
   Region *code = state.addRegion();
-  if (parser.parseRegion(*code))
+  if (parser.parseRegion(*code) || failed(asmparse::bindOperands(*code, dyn_cast_or_null<ArrayAttr>(state.attributes.get(kPinsAttr)))))
     return failure();
   markConverged(*code);
   return success();
@@ -95,19 +95,33 @@ static std::optional<SassPin> getDefinedPin(OpResult result) {
   return std::nullopt;
 }
 
+/// The registers of a block's arguments as an attribute lists them, if it does so for all.
+static std::optional<Pins> getListedPins(ArrayAttr pins, Block &block, unsigned index) {
+  auto names = pins && index < pins.size() ? dyn_cast<ArrayAttr>(pins[index]) : ArrayAttr();
+  if (!names || names.size() != block.getNumArguments())
+    return std::nullopt;
+  Pins listed;
+  for (Attribute name : names) {
+    auto text = dyn_cast<StringAttr>(name);
+    std::optional<SassPin> pin = text ? parsePin(text.getValue()) : std::nullopt;
+    if (!pin)
+      return std::nullopt;
+    listed.push_back(*pin);
+  }
+  return listed;
+}
+
 SmallVector<Pins> sass::getArgumentPins(FuncOp func) {
+  return getArgumentPins(func.getBody(), func->getAttrOfType<ArrayAttr>(kPinsAttr));
+}
+
+SmallVector<Pins> sass::getArgumentPins(Region &code, ArrayAttr attribute) {
   SmallVector<Pins> pins;
-  auto attribute = func->getAttrOfType<ArrayAttr>(kPinsAttr);
-  bool fits = attribute && attribute.size() == func.getBody().getBlocks().size();
-  for (auto [index, block] : llvm::enumerate(func.getBody())) {
-    Pins &own = pins.emplace_back();
-    auto names = fits ? dyn_cast<ArrayAttr>(attribute[index]) : ArrayAttr();
-    if (names && names.size() == block.getNumArguments())
-      for (Attribute name : names)
-        if (auto text = dyn_cast<StringAttr>(name))
-          if (auto pin = parsePin(text.getValue()))
-            own.push_back(*pin);
-    fits &= own.size() == block.getNumArguments();
+  bool fits = attribute && attribute.size() == code.getBlocks().size();
+  for (auto [index, block] : llvm::enumerate(code)) {
+    std::optional<Pins> own = fits ? getListedPins(attribute, block, index) : std::nullopt;
+    fits = own.has_value();
+    pins.push_back(own.value_or(Pins()));
   }
   if (fits)
     return pins;
@@ -121,7 +135,7 @@ SmallVector<Pins> sass::getArgumentPins(FuncOp func) {
   };
   for (bool changed = true; changed;) {
     changed = false;
-    for (Block &block : func.getBody()) {
+    for (Block &block : code) {
       auto branch = dyn_cast<BranchOpInterface>(block.getTerminator());
       if (!branch)
         continue;
@@ -132,7 +146,7 @@ SmallVector<Pins> sass::getArgumentPins(FuncOp func) {
     }
   }
   pins.clear();
-  for (Block &block : func.getBody()) {
+  for (Block &block : code) {
     Pins &own = pins.emplace_back();
     for (BlockArgument arg : block.getArguments())
       own.push_back(pinOf(arg));
@@ -152,7 +166,12 @@ std::optional<SassPin> sass::getValuePin(Value value) {
   auto func = dyn_cast<FuncOp>(arg.getOwner()->getParentOp());
   if (!func)
     return std::nullopt;
-  SassPin pin = getArgumentPins(func)[arg.getOwner()->computeBlockNumber()][arg.getArgNumber()];
+  unsigned block = arg.getOwner()->computeBlockNumber();
+  auto listed = func->getAttrOfType<ArrayAttr>(kPinsAttr);
+  if (listed && listed.size() == func.getBody().getBlocks().size())
+    if (std::optional<Pins> pins = getListedPins(listed, *arg.getOwner(), block))
+      return (*pins)[arg.getArgNumber()];
+  SassPin pin = getArgumentPins(func)[block][arg.getArgNumber()];
   return pin == kUnknownPin ? std::nullopt : std::optional(pin);
 }
 

@@ -226,6 +226,16 @@ typedef struct SassEngine {
   SassStr (*getShape)(const SassLayout *layout, SassWord word, uint32_t operand);
   /* Fails when the operand has no such shape beside what else is there. */
   SassStatus (*setShape)(const SassLayout *layout, SassWord *word, uint32_t operand, SassStr shape, SassSink error, void *user);
+
+  /* The word of an instruction that is written without it, but for the registers of its operands. `text` is its skeleton, with SASS_MARK alone
+   * for each value; `types` those of its operands; `registers` what it writes, the first of each access, constant registers included;
+   * `schedule` a column like "B--2---:R0:W-:-:S04". */
+  SassStatus (*assemble)(uint32_t target, SassStr text, SassStr types, const SassPin *registers, size_t count, SassStr schedule,
+                         SassWord *word, SassSink error, void *user);
+  /* Writes the registers of all its operands, in the order of `operands`, into a word of `assemble`, which may become another form. `label`,
+   * if it is there, is how far the place that the code label names is from the next instruction, in bytes. */
+  SassStatus (*bind)(const SassLayout *layout, SassWord *word, const SassPin *pins, size_t count, const int64_t *label, SassSink error,
+                     void *user);
 } SassEngine;
 
 /* Exported by the Rust side (libsass_engine). */

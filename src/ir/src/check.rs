@@ -84,6 +84,31 @@ pub(crate) fn label_target(
     }
 }
 
+/// Where everything is in the code.
+pub(crate) struct Places {
+    offsets: Vec<u64>,
+    labels: Vec<u32>,
+}
+
+impl Places {
+    pub fn new(kernel: &Kernel) -> Result<Places, Disagreement> {
+        Ok(Places {
+            offsets: block_offsets(kernel),
+            labels: label_blocks(kernel)?,
+        })
+    }
+
+    /// How far an instruction's code label is from the instruction behind it, in bytes; `None` if it is no local label.
+    pub fn distance(&self, kernel: &Kernel, op: OpId) -> Result<Option<i64>, Disagreement> {
+        let block = kernel.block_start.partition_point(|start| *start <= op.0) - 1;
+        let target = label_target(kernel, op, block, &self.offsets, &self.labels)?;
+        let ops = kernel.block_start[block] as usize..=op.index();
+        let code = kernel.kinds[ops].iter().filter(|k| k.is_code()).count() as u64;
+        let behind = self.offsets[block] + 16 * code;
+        Ok(target.map(|target| target.wrapping_sub(behind) as i64))
+    }
+}
+
 /// Code labels against the words. (Registers are held against the words as the text is read.)
 pub(crate) fn labels(kernel: &Kernel, isa: &Isa) -> Result<(), Disagreement> {
     let offsets = block_offsets(kernel);

@@ -429,6 +429,21 @@ impl Layout {
         })
     }
 
+    /// The word with `pin` as operand `operand`, which counts registers: the second of a pair has to be the one behind the first.
+    pub fn with_operand(&self, word: Word, operand: usize, pin: Pin) -> Result<Word, String> {
+        let none = || format!("there is no operand {operand}");
+        let (slot, k) = self.read_slot(operand).ok_or_else(none)?;
+        if k > 0 || slot.field.is_none() {
+            return match slot.pins(word).nth(k).ok_or_else(none)? {
+                wanted if wanted == pin => Ok(word),
+                wanted => Err(format!("operand {operand} is {pin} and has to be {wanted}")),
+            };
+        }
+        let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
+        let changed = number.and_then(|number| slot.set(word, number));
+        changed.ok_or_else(|| format!("operand {operand} cannot be {pin}"))
+    }
+
     /// The types of the printed operands as the text lists them: `!sass.reg, !sass.imm`.
     pub fn operand_types(&self) -> String {
         let list = self.types.operands.to_string();

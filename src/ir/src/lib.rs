@@ -3,6 +3,7 @@
 //! [`lift`] makes a [`Kernel`] from the code of a `.text` section, [`print_module`] and [`parse_module`] write and read the text of
 //! lit/GRAMMAR.md, [`lower`] makes code again. What nobody edited comes back byte for byte.
 
+mod assemble;
 mod calls;
 mod cfg;
 mod check;
@@ -25,6 +26,7 @@ mod parse_body;
 mod parse_exact;
 mod parse_inst;
 mod parse_values;
+mod parse_wordless;
 mod parts;
 mod pin;
 mod print;
@@ -36,6 +38,7 @@ mod source;
 mod ssa;
 mod syntax;
 
+pub use assemble::{MARK, Wordless, assemble, bind};
 pub use edit::{Change, Changes, Edit, EditError, EditList};
 pub use isomorphism::same_def_use;
 pub use kernel::{Block, BlockId, Def, Kernel, Op, OpAccess, OpId, OpKind, Use, Uses, ValueId};

@@ -39,6 +39,8 @@ pub(crate) struct Parser<'a> {
     pub operands: Vec<u32>,
     pub expected: Vec<Pin>,
     pub label: u32,
+    /// Instructions whose words have no registers for their operands yet, and how many operands the word names.
+    pub unbound: Vec<(usize, usize)>,
     /// The block has its terminator.
     pub terminated: bool,
 }
@@ -62,6 +64,7 @@ impl<'a> Parser<'a> {
             operands: Vec::with_capacity(32),
             expected: Vec::with_capacity(32),
             label: NONE,
+            unbound: Vec::new(),
             terminated: false,
             kernel,
         }
@@ -399,6 +402,7 @@ impl<'a> Parser<'a> {
                 return Err(self.cursor.error_at(self.positions[op], message));
             }
         }
+        self.bind()?;
         check::labels(&self.kernel, self.isa)
             .map_err(|e| self.cursor.error_at(self.positions[e.op.index()], e.message))?;
         Ok(self.kernel)

@@ -12,6 +12,17 @@ use crate::parse_values::Expect;
 use crate::pin::{Pin, file_type};
 use crate::syntax::{Buffer, Sink, walk};
 
+/// The end of an instruction's text, but for the types.
+#[derive(Clone, Copy)]
+pub(crate) struct Ending {
+    pub word: Word,
+    /// The word has the registers of the operands.
+    pub is_bound: bool,
+    /// Where the text ends that the word is held against, and where what tells the word ends.
+    pub from: usize,
+    pub to: usize,
+}
+
 impl Parser<'_> {
     /// The position of `raw` of the instruction whose name starts here, however it is laid out.
     fn find_raw(&self, from: usize) -> Option<usize> {
@@ -26,6 +37,10 @@ impl Parser<'_> {
                     name if at > from && (name.starts_with("sass.") || name.starts_with("builtin.")) => return None,
                     _ => {}
                 },
+                b'!' => {
+                    cursor.pos += 1;
+                    cursor.identifier();
+                }
                 b'"' => {
                     cursor.string()?;
                 }
@@ -50,7 +65,11 @@ impl Parser<'_> {
         let next = raw.find_raw().map(|()| raw.pos + 1);
         let before = self.snapshot();
         if let Some(raw) = next {
-            let error = match self.instruction_with(layouts, results, at, raw) {
+            let mut with = |parser: &mut Self| {
+                let ending = parser.raw_ending(raw)?;
+                parser.instruction_with(layouts, results, at, ending)
+            };
+            let error = match with(self) {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
@@ -60,10 +79,26 @@ impl Parser<'_> {
             }
             self.restore(before);
         }
-        let no_raw = "the instruction has no `raw 0x<32 digits>`, and its text tells neither registers nor scheduling; \
-                      `sass2mlir asm` takes text that does";
-        let raw = self.find_raw(at).ok_or_else(|| self.cursor.error_at(at, no_raw))?;
-        self.instruction_with(layouts, results, at, raw)
+        let ending = match self.find_raw(at) {
+            Some(raw) => self.raw_ending(raw)?,
+            None => self.wordless_ending(at)?,
+        };
+        self.instruction_with(layouts, results, at, ending)
+    }
+
+    /// The word behind `raw`.
+    fn raw_ending(&self, raw: usize) -> Result<Ending> {
+        let mut behind = self.cursor;
+        behind.pos = raw + 3;
+        behind.space();
+        let word = behind.word().map(Word);
+        let word = word.ok_or_else(|| behind.error("expected `0x` and 32 hexadecimal digits"))?;
+        Ok(Ending {
+            word,
+            is_bound: true,
+            from: raw,
+            to: behind.pos,
+        })
     }
 
     fn instruction_with(
@@ -71,13 +106,9 @@ impl Parser<'_> {
         layouts: &mut Layouts,
         results: Option<(u32, u16)>,
         at: usize,
-        raw: usize,
+        ending: Ending,
     ) -> Result<()> {
-        let mut behind = self.cursor;
-        behind.pos = raw + 3;
-        behind.space();
-        let word = behind.word().map(Word);
-        let word = word.ok_or_else(|| behind.error("expected `0x` and 32 hexadecimal digits"))?;
+        let word = ending.word;
         let index = layouts.get(word);
         let Some(layout) = layouts.list.get(index as usize).map(|l| &**l) else {
             let sm = self.kernel.target;
@@ -96,7 +127,14 @@ impl Parser<'_> {
             return Err(error.unwrap_or_else(|| self.disagrees(layout, word)));
         }
         for (k, &pin) in expected.iter().enumerate() {
-            self.store(self.operands[k], false, Expect::Pin(pin), at)?;
+            let expect = match ending.is_bound {
+                true => Expect::Pin(pin),
+                false => Expect::File(pin.file()),
+            };
+            self.store(self.operands[k], false, expect, at)?;
+        }
+        if !ending.is_bound {
+            self.unbound.push((self.kernel.kinds.len(), expected.len()));
         }
         self.expected = expected;
         let first = self.kernel.pins.len();
@@ -112,13 +150,13 @@ impl Parser<'_> {
         if self.label == SUCCESSOR && successors == 0 {
             return Err(self.cursor.error("expected a code label or a successor"));
         }
-        if !self.cursor.skip(b" ") || self.cursor.pos != raw {
+        if !self.cursor.skip(b" ") || self.cursor.pos != ending.from {
             self.cursor.space();
         }
-        if self.cursor.pos != raw {
+        if self.cursor.pos != ending.from {
             return Err(self.disagrees(layout, word));
         }
-        self.cursor.pos = behind.pos;
+        self.cursor.pos = ending.to;
         let pins = &mut self.kernel.pins;
         layout.each_write(word, |pin| pins.push(pin));
         pins.extend(written);

@@ -3,6 +3,7 @@
 use isa::Word;
 
 use crate::layout::{Imm, Item, Layout};
+use crate::pin::Pin;
 
 /// Where the walk goes: out to a string, or against one.
 pub trait Sink {
@@ -14,6 +15,16 @@ pub trait Sink {
 
     /// The operand of that index.
     fn value(&mut self, operand: usize) -> Result<(), Self::Error>;
+
+    /// A number: its position in the layout's, and what it is in the word.
+    fn number(&mut self, _position: usize, text: &Buffer) -> Result<(), Self::Error> {
+        self.lit(text.as_str())
+    }
+
+    /// A register that is named and not touched: which of the layout's slots, and what it is in the word.
+    fn named(&mut self, _slot: usize, pin: Pin) -> Result<(), Self::Error> {
+        self.lit(&pin.to_string())
+    }
 
     /// The code label, unless it is a successor; `first` if no operand stands before it, `offset` what the field says.
     fn label(&mut self, first: bool, offset: &Buffer) -> Result<(), Self::Error>;
@@ -37,10 +48,8 @@ pub fn walk<S: Sink>(layout: &Layout, word: Word, sink: &mut S) -> Result<(), S:
                 sink.value(0)?;
             }
             Item::Value(operand) => sink.value(operand as usize)?,
-            Item::Named(slot) => sink.lit(&layout.slots[slot as usize].pin(word).to_string())?,
-            Item::Imm(n) => {
-                sink.lit(layout.imms[n as usize].text(word).as_str())?;
-            }
+            Item::Named(slot) => sink.named(slot as usize, layout.slots[slot as usize].pin(word))?,
+            Item::Imm(n) => sink.number(n as usize, &layout.imms[n as usize].text(word))?,
             Item::Label { first, imm } => sink.label(first, &layout.imms[imm as usize].text(word))?,
             Item::Merge => {
                 for k in 0..layout.merge_count(word) {
@@ -123,27 +132,8 @@ impl Imm {
     /// As the text has it.
     pub fn text(&self, word: Word) -> Buffer {
         let mut out = Buffer::default();
-        let (value, signed, digits) = match *self {
-            Imm::Plain {
-                lo,
-                bits,
-                signed,
-                shift,
-                digits,
-            } => {
-                let raw = (word.0 >> lo) as u64 & (u64::MAX >> (64 - bits));
-                let value = match signed {
-                    true => ((raw << (64 - bits)) as i64) >> (64 - bits),
-                    false => raw as i64,
-                };
-                (value << shift, signed, digits)
-            }
-            Imm::Field {
-                ref field,
-                signed,
-                digits,
-            } => (field.get(word), signed, digits),
-        };
+        let (Imm::Plain { digits, .. } | Imm::Field { digits, .. }) = *self;
+        let (value, signed) = self.value(word);
         if signed && value < 0 {
             out.push(b'-');
             out.hex(value.unsigned_abs(), digits);
@@ -151,5 +141,45 @@ impl Imm {
             out.hex(value as u64, digits);
         }
         out
+    }
+
+    /// The word with another number, which the text has as a magnitude behind a sign or none; `None` if it does not fit.
+    pub(crate) fn put(&self, word: Word, magnitude: u64, negative: bool) -> Option<Word> {
+        let value = match negative {
+            true => 0i64.checked_sub_unsigned(magnitude)?,
+            false => magnitude as i64,
+        };
+        let word = match *self {
+            Imm::Plain { lo, bits, shift, .. } => {
+                let mask = u64::MAX >> (64 - bits);
+                let raw = (value >> shift) as u64 & mask;
+                Word(word.0 & !(u128::from(mask) << lo) | u128::from(raw) << lo)
+            }
+            Imm::Field { ref field, .. } => field.set(word, value).ok()?,
+        };
+        // What did not fit reads otherwise.
+        let back = self.value(word);
+        (back.0 == value && (back.1 || !negative)).then_some(word)
+    }
+
+    /// The number, and whether it can have a sign.
+    fn value(&self, word: Word) -> (i64, bool) {
+        match *self {
+            Imm::Plain {
+                lo,
+                bits,
+                signed,
+                shift,
+                ..
+            } => {
+                let raw = (word.0 >> lo) as u64 & (u64::MAX >> (64 - bits));
+                let value = match signed {
+                    true => ((raw << (64 - bits)) as i64) >> (64 - bits),
+                    false => raw as i64,
+                };
+                (value << shift, signed)
+            }
+            Imm::Field { ref field, signed, .. } => (field.get(word), signed),
+        }
     }
 }

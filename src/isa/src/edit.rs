@@ -184,7 +184,7 @@ impl Isa {
     }
 }
 
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split('.').filter(|t| !t.is_empty())
 }
 

@@ -18,6 +18,7 @@ mod access;
 mod alias;
 pub mod asm;
 mod blob;
+mod build;
 pub mod control;
 mod edit;
 mod field;

@@ -6,11 +6,13 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use common::files;
+use common::wordless::without_words;
 use cubin::CubinError;
 use ir::{Def, Kernel, OpKind, Source, ValueId};
 use isa::{Effects, Isa};
@@ -56,6 +58,37 @@ fn each_kernel(check: impl Fn(&Bridge, &str, Kernel, &[u8]) + Sync) -> Counts {
         }
     });
     counts.into_inner().unwrap()
+}
+
+/// Both readers put the same words together where the text has none.
+#[test]
+fn text_without_words_is_read_alike() {
+    // The LLVM-free reader is held against real words by tests of its own; here one file of three families is enough.
+    let files = [
+        "sm_75/own_mul_mat",
+        "sm_87/own_mul_mat",
+        "sm_90a/own_mul_mat",
+        "sm_120a/own_mul_mat",
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let mut kernels = 0;
+    for file in files.map(|file| folder.join(file).with_extension("cubin")) {
+        let bytes = fs::read(&file).unwrap();
+        let image = cubin::Image::parse(&bytes).unwrap();
+        let isa = Isa::for_target(image.target()).unwrap();
+        let bridge = Bridge::new(false).unwrap();
+        for code in image.codes() {
+            let kernel = ir::lift(isa, &Source::from_code(image.target(), code)).unwrap();
+            let text = without_words(isa, &ir::print_module(&[kernel]));
+            let free = ir::parse_module(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            let module = bridge
+                .parse(text.as_bytes())
+                .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            assert!(module.to_text() == ir::print_module(&free), "{}", file.display());
+            kernels += 1;
+        }
+    }
+    assert!(kernels > 5, "{kernels}");
 }
 
 impl Counts {

@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 
-use ir::{Layout, Pin};
-use isa::{FormId, Isa, Word};
+use ir::{Pin, Wordless};
+use isa::control::ControlError;
+use isa::{FormId, Isa, Target};
 
 use super::{CLayout, CWord, SinkFn, Str, guarded, known, status};
 
@@ -57,21 +58,6 @@ pub(super) extern "C" fn form_name(target: u32, form: u32) -> Str {
     })
 }
 
-/// `word` with `pin` as its operand `operand`, which counts registers: the second of a pair has to be the one behind the first.
-fn with_operand(layout: &Layout, word: Word, operand: usize, pin: Pin) -> Result<Word, String> {
-    let none = || format!("there is no operand {operand}");
-    let (slot, k) = layout.read_slot(operand).ok_or_else(none)?;
-    if k > 0 || slot.field.is_none() {
-        return match slot.pins(word).nth(k).ok_or_else(none)? {
-            wanted if wanted == pin => Ok(word),
-            wanted => Err(format!("operand {operand} is {pin} and has to be {wanted}")),
-        };
-    }
-    let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
-    let changed = number.and_then(|number| slot.set(word, number));
-    changed.ok_or_else(|| format!("operand {operand} cannot be {pin}"))
-}
-
 pub(super) unsafe extern "C" fn set_operand(
     layout: &CLayout,
     word: *mut CWord,
@@ -84,9 +70,83 @@ pub(super) unsafe extern "C" fn set_operand(
         let own = layout.layout().ok_or("the word is in no table")?;
         let pin = Pin::from_bits(pin).ok_or("it is no register")?;
         // SAFETY: the caller's variable.
-        let changed = with_operand(own, unsafe { *word }.into(), operand as usize, pin)?;
+        let changed = own.with_operand(unsafe { *word }.into(), operand as usize, pin)?;
         // SAFETY: the caller's variable.
         unsafe { *word = changed.0.into() };
+        Ok(())
+    })
+}
+
+/// Registers of the header's type; none of them is left out.
+///
+/// # Safety
+/// `pins` are `count` of them, or there are none.
+unsafe fn registers(pins: *const u16, count: usize) -> Result<Vec<Pin>, String> {
+    let bits = match count {
+        0 => &[],
+        // SAFETY: as the caller says.
+        _ => unsafe { std::slice::from_raw_parts(pins, count) },
+    };
+    let pin = |bits: &u16| Pin::from_bits(*bits).ok_or("it is no register");
+    Ok(bits.iter().map(pin).collect::<Result<_, _>>()?)
+}
+
+pub(super) type Assemble =
+    unsafe extern "C" fn(u32, Str, Str, *const u16, usize, Str, *mut CWord, Option<SinkFn>, *mut c_void) -> i32;
+
+pub(super) unsafe extern "C" fn assemble(
+    target: u32,
+    text: Str,
+    types: Str,
+    pins: *const u16,
+    count: usize,
+    schedule: Str,
+    word: *mut CWord,
+    error: Option<SinkFn>,
+    user: *mut c_void,
+) -> i32 {
+    status(error, user, || {
+        let known = known(target).ok_or("the target's tables are not built in")?;
+        // SAFETY: strings and registers of the header's types.
+        let (text, types, schedule, registers) =
+            unsafe { (text.get(), types.get(), schedule.get(), registers(pins, count)?) };
+        let wordless = Wordless {
+            text: text.unwrap_or("?"),
+            types: types.unwrap_or("?"),
+            registers: &registers,
+            control: schedule
+                .unwrap_or("?")
+                .parse()
+                .map_err(|e: ControlError| e.to_string())?,
+        };
+        let made = ir::assemble(known.isa, Target::ALL[target as usize], &wordless)?;
+        // SAFETY: the caller's variable.
+        unsafe { *word = made.0.into() };
+        Ok(())
+    })
+}
+
+pub(super) type Bind =
+    unsafe extern "C" fn(&CLayout, *mut CWord, *const u16, usize, Option<&i64>, Option<SinkFn>, *mut c_void) -> i32;
+
+pub(super) unsafe extern "C" fn bind(
+    layout: &CLayout,
+    word: *mut CWord,
+    pins: *const u16,
+    count: usize,
+    label: Option<&i64>,
+    error: Option<SinkFn>,
+    user: *mut c_void,
+) -> i32 {
+    status(error, user, || {
+        let own = layout.layout().ok_or("the word is in no table")?;
+        // SAFETY: registers of the header's type.
+        let pins = unsafe { registers(pins, count)? };
+        let target = Target::ALL[usize::from(layout.target)];
+        // SAFETY: the caller's variable.
+        let bound = ir::bind(layout.isa, target, own, unsafe { *word }.into(), &pins, label.copied())?;
+        // SAFETY: the caller's variable.
+        unsafe { *word = bound.0.into() };
         Ok(())
     })
 }
@@ -94,7 +154,7 @@ pub(super) unsafe extern "C" fn set_operand(
 #[cfg(test)]
 mod tests {
     use ir::LayoutCache;
-    use isa::{RegFile, Target};
+    use isa::{RegFile, Word};
 
     use super::*;
 
@@ -116,12 +176,12 @@ mod tests {
         let word = Word(0x000f_e200_0c10_1924_0000_0004_1000_7986);
         let layout = cache.get(word).unwrap();
         let r = |n| Pin::new(RegFile::R, n);
-        let moved = with_operand(&layout, word, 1, r(8)).unwrap();
+        let moved = layout.with_operand(word, 1, r(8)).unwrap();
         assert_eq!(moved.0 ^ word.0, 0x1800_0000, "bits 31:24 and no others");
-        assert!(with_operand(&layout, moved, 2, r(9)).is_ok());
-        let error = with_operand(&layout, moved, 2, r(17)).unwrap_err();
+        assert!(layout.with_operand(moved, 2, r(9)).is_ok());
+        let error = layout.with_operand(moved, 2, r(17)).unwrap_err();
         assert_eq!(error, "operand 2 is R17 and has to be R9");
-        let error = with_operand(&layout, word, 1, Pin::new(RegFile::UR, 8)).unwrap_err();
+        let error = layout.with_operand(word, 1, Pin::new(RegFile::UR, 8)).unwrap_err();
         assert_eq!(error, "operand 1 cannot be UR8");
     }
 }

@@ -535,6 +535,8 @@ pub struct Engine {
     set_operand: unsafe extern "C" fn(&CLayout, *mut CWord, u32, u16, Option<SinkFn>, *mut c_void) -> i32,
     get_shape: extern "C" fn(&CLayout, CWord, u32) -> Str,
     set_shape: unsafe extern "C" fn(&CLayout, *mut CWord, u32, Str, Option<SinkFn>, *mut c_void) -> i32,
+    assemble: make::Assemble,
+    bind: make::Bind,
 }
 
 static TABLE: Engine = Engine {
@@ -560,6 +562,8 @@ static TABLE: Engine = Engine {
     set_operand: make::set_operand,
     get_shape,
     set_shape,
+    assemble: make::assemble,
+    bind: make::bind,
 };
 
 /// The table of functions that the dialect's `sassSetEngine` takes.

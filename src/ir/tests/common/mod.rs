@@ -1,16 +1,31 @@
 //! The bundled kernels.
 #![allow(dead_code)]
 
+pub mod wordless;
+
 use std::path::Path;
 
 use sass2mlir_ir as ir;
 
 /// Calls `f` with every code section of the bundled sm_87 cubins, or of the cubins in the folder that `SASS_CORPUS` names.
-pub fn each_code(mut f: impl FnMut(&'static isa::Isa, ir::Source<'_>)) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87");
-    let folder = std::env::var_os("SASS_CORPUS").map_or(folder, |f| f.into());
-    let mut paths: Vec<_> = std::fs::read_dir(&folder)
-        .expect("bundled kernels")
+pub fn each_code(f: impl FnMut(&'static isa::Isa, ir::Source<'_>)) {
+    match std::env::var_os("SASS_CORPUS") {
+        Some(folder) => each_code_in(Path::new(&folder), f),
+        None => each_code_of(isa::Target::Sm87, f),
+    }
+}
+
+/// Those of the cubins for a target that are bundled in its folder.
+pub fn each_code_of(target: isa::Target, f: impl FnMut(&'static isa::Isa, ir::Source<'_>)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/kernels/{target}"));
+    if folder.exists() {
+        each_code_in(&folder, f);
+    }
+}
+
+fn each_code_in(folder: &Path, mut f: impl FnMut(&'static isa::Isa, ir::Source<'_>)) {
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .expect("kernels")
         .flatten()
         .map(|e| e.path())
         .collect();
@@ -20,7 +35,7 @@ pub fn each_code(mut f: impl FnMut(&'static isa::Isa, ir::Source<'_>)) {
     for path in paths {
         let bytes = std::fs::read(&path).expect("readable");
         let image = cubin::Image::parse(&bytes).expect("a cubin");
-        let isa = isa::Isa::for_target(image.target()).expect("sm_87 tables");
+        let isa = isa::Isa::for_target(image.target()).expect("tables");
         for code in image.codes() {
             f(isa, ir::Source::from_code(image.target(), code));
         }

@@ -24,8 +24,7 @@ use shapes::Shapes;
 
 pub use line::Line;
 pub use listing::{LineError, Section};
-use notes::bits;
-pub use notes::{Note, Notes};
+pub use notes::{Note, Notes, bits};
 pub use scan::Places;
 
 /// Why a text gives no word.

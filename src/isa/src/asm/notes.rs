@@ -174,7 +174,7 @@ fn ranges(mask: u128) -> Vec<Range> {
 }
 
 /// Bits in the notation of the tables: `101,37:32`.
-pub(super) fn bits(mask: u128) -> String {
+pub fn bits(mask: u128) -> String {
     let ranges: Vec<String> = ranges(mask).iter().map(Range::to_string).collect();
     ranges.join(",")
 }

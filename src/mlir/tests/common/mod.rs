@@ -1,5 +1,10 @@
 //! Files that tests go through.
 
+#![allow(dead_code)]
+
+#[path = "../../../ir/tests/common/wordless.rs"]
+pub mod wordless;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +18,9 @@ fn cubins(dir: &Path, out: &mut Vec<PathBuf>) {
         }
     }
 }
+
+// For `wordless`.
+use ::ir;
 
 /// The bundled cubins and what `SASS_MLIR_CORPUS` names.
 pub fn files() -> Vec<PathBuf> {
