@@ -38,7 +38,10 @@ mod dialect {
             println!("cargo:rerun-if-changed={}", root.join("dialect").join(part).display());
         }
         println!("cargo:rerun-if-changed={}", root.join("src/engine/include").display());
-        list_passes(&prefix, &root.join("dialect/include"), &out);
+        let include = root.join("dialect/include");
+        // For melior's `dialect!`.
+        println!("cargo:rustc-env=SASS_DIALECT_INCLUDE={}", include.display());
+        list_passes(&prefix, &include, &out);
         if !is_clippy() {
             compile(&prefix, &root, &out);
             link_shared(&prefix, &out);

@@ -7,6 +7,9 @@ mod bridge;
 #[cfg(feature = "mlir")]
 mod ffi;
 #[cfg(feature = "mlir")]
+#[allow(missing_docs, clippy::all, reason = "melior writes it")]
+pub mod ops;
+#[cfg(feature = "mlir")]
 mod passes_td;
 #[cfg(feature = "mlir")]
 mod representation;
