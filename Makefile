@@ -64,6 +64,7 @@ check-corpus: oracles
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-live --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	target/release/probe check-hazards "$(CORPUS)" tests/kernels
 	target/release/probe check-repair "$(CORPUS)" tests/kernels
+	target/release/probe check-assign "$(CORPUS)" tests/kernels
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1
 	@tests/oracles/own.sh "$(ORACLES)" "$(OWN)"

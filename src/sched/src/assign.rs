@@ -11,8 +11,10 @@ use isa::{Control, Effects, Isa, Word};
 
 use crate::check::check_code;
 use crate::code::{Code, Step};
+use crate::estimate::estimate;
 use crate::fix::{Fixer, set_stall};
 use crate::model::Model;
+use crate::order::order;
 use crate::repair::{Unrepaired, verified};
 use crate::reuse;
 use crate::state::State;
@@ -21,6 +23,54 @@ use crate::walk::{self, Rules};
 /// Throws the scheduling bits of a kernel away and assigns new ones. Gives all words in order, without the padding behind them; the checker
 /// has found no error in them, and nothing that it does not know.
 pub fn assign(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Vec<Word>, Unrepaired> {
+    let code = understood(isa, model, kernel)?;
+    let facts = Facts::of(&code, model);
+    let assigned = assign_to(code, model, facts)?;
+    Ok(assigned.steps.iter().map(|s| s.word).collect())
+}
+
+/// A kernel in another order, with new scheduling bits.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// All instructions in their new order, without the padding behind them.
+    pub words: Vec<Word>,
+    /// Where each of them was.
+    pub order: Vec<u32>,
+}
+
+/// Puts the instructions of each block into an order in which less time is spent waiting, and assigns scheduling bits from scratch. A block
+/// for which that is no gain by the model keeps its order. `may_move` says of an instruction whether its place may be another one.
+pub fn schedule(
+    isa: &'static Isa,
+    model: &Model,
+    kernel: &Kernel,
+    may_move: &dyn Fn(u32) -> bool,
+) -> Result<Scheduled, Unrepaired> {
+    let code = understood(isa, model, kernel)?;
+    let facts = Facts::of(&code, model);
+    let listed = order(&code, model, &|at| {
+        may_move(at) && !facts.pins(&code.steps[at as usize])
+    });
+    let as_it_is = assign_to(code.clone(), model, facts.clone())?;
+    let moved = assign_to(code.clone().ordered(&listed), model, facts.ordered(&listed))?;
+    let mut best: Vec<u32> = (0..code.steps.len() as u32).collect();
+    let costs = |code: &Code| estimate(code, model).into_iter().map(|b| (b.first, b.cycles));
+    for ((first, old), (_, new)) in costs(&as_it_is).zip(costs(&moved)) {
+        if new < old {
+            let block = code.blocks[code.block_of(first)].clone();
+            let block = block.start as usize..block.end as usize;
+            best[block.clone()].copy_from_slice(&listed[block]);
+        }
+    }
+    let scheduled = assign_to(code.ordered(&best), model, facts.ordered(&best))?;
+    Ok(Scheduled {
+        words: scheduled.steps.iter().map(|s| s.word).collect(),
+        order: best,
+    })
+}
+
+/// A kernel of whose scheduling nothing is wrong or unknown.
+fn understood(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Code, Unrepaired> {
     let code = Code::new(isa, model.classes(), kernel);
     if let Some(f) = check_code(model, &code).findings.first() {
         return Err(Unrepaired {
@@ -28,12 +78,12 @@ pub fn assign(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Vec<W
             why: format!("with the bits that it has, {}: {f}", f.hazard.name()),
         });
     }
-    let facts = Facts::of(&code, model);
-    assign_to(code, model, facts)
+    Ok(code)
 }
 
 /// What the old scheduling bits of a kernel guarantee beyond its registers.
-pub(crate) struct Facts {
+#[derive(Clone)]
+struct Facts {
     before: Vec<Control>,
     /// Scoreboards that keep their meaning, as bits.
     kept: u8,
@@ -42,7 +92,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub fn of(code: &Code, model: &Model) -> Facts {
+    fn of(code: &Code, model: &Model) -> Facts {
         let mut kept = 0;
         for step in &code.steps {
             let bit = |b: Option<u8>| b.map_or(0, |b| 1u8 << (b & 7));
@@ -59,6 +109,28 @@ impl Facts {
             before: code.steps.iter().map(|s| s.control).collect(),
             kept: kept & 0x3f,
             limits: limits(code, model),
+        }
+    }
+
+    /// Whether the order of an instruction and others counts that the model knows nothing of: what kept scoreboards tell.
+    fn pins(&self, step: &Step) -> bool {
+        let signals = [step.control.write_barrier, step.control.read_barrier];
+        let kept = |b: &Option<u8>| b.is_some_and(|b| self.kept >> b & 1 == 1);
+        step.control.wait & self.kept != 0 || signals.iter().any(kept)
+    }
+
+    /// The same of the code in another order. Who asks for what is over stays in its place.
+    fn ordered(&self, order: &[u32]) -> Facts {
+        let mut place = vec![0; order.len()];
+        (0..).zip(order).for_each(|(to, from)| place[*from as usize] = to);
+        let mut limits = self.limits.clone();
+        for flight in limits.values_mut().flat_map(|s| &mut s.flights) {
+            flight.step = place[flight.step as usize];
+        }
+        Facts {
+            before: order.iter().map(|at| self.before[*at as usize]).collect(),
+            kept: self.kept,
+            limits,
         }
     }
 
@@ -96,9 +168,7 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
             let leaves = step.flow == Flow::Return || step.flow == Flow::Call && step.callee.is_none();
             let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER));
             if leaves || fences {
-                let mut limit = state.clone();
-                limit.sort();
-                limits.insert(at, limit);
+                limits.insert(at, state.clone());
             }
             state.issue(code, at, model);
         }
@@ -106,7 +176,7 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
     limits
 }
 
-pub(crate) fn assign_to(mut code: Code, model: &Model, facts: Facts) -> Result<Vec<Word>, Unrepaired> {
+fn assign_to(mut code: Code, model: &Model, facts: Facts) -> Result<Code, Unrepaired> {
     for at in 0..code.steps.len() as u32 {
         let bare = facts.bare(&code.steps[at as usize], model, code.isa);
         if !code.set_control(at, bare) {
@@ -123,5 +193,5 @@ pub(crate) fn assign_to(mut code: Code, model: &Model, facts: Facts) -> Result<V
     let mut code = fixer.code;
     reuse::keep(&mut code);
     verified(model, &code)?;
-    Ok(code.steps.iter().map(|s| s.word).collect())
+    Ok(code)
 }

@@ -156,6 +156,7 @@ pub struct Step {
 }
 
 /// The code of one section.
+#[derive(Clone)]
 pub struct Code {
     /// The tables.
     pub isa: &'static Isa,
@@ -270,6 +271,12 @@ impl Code {
             (step.word, step.control, step.wait) = (word, control, control.wait | step.named);
         }
         legal
+    }
+
+    /// The code with its instructions in another order, each still in its block: at each place the number of the one that goes there.
+    pub(crate) fn ordered(mut self, order: &[u32]) -> Code {
+        self.steps = order.iter().map(|at| self.steps[*at as usize].clone()).collect();
+        self
     }
 
     /// The block of an instruction.

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ir::Flow;
-use isa::Control;
+use isa::{Control, Effects};
 
 use crate::check::SIGNAL;
 use crate::class::ClassId;
@@ -231,9 +231,32 @@ impl<'m> Fixer<'m> {
                 }
                 Lack::Number => continue,
             };
-            self.wait_for(at, scoreboard, state)?;
+            if self.was_told(at, &flight, scoreboard) {
+                state.flights.retain(|f| f.key() != flight.key());
+            } else {
+                self.wait_for(at, scoreboard, state)?;
+            }
         }
         Ok(())
+    }
+
+    /// Whether a wait that stands between an instruction of the same block and this one tells of it, now that it signals that scoreboard.
+    fn was_told(&self, at: u32, flight: &Flight, scoreboard: u8) -> bool {
+        if self.code.block_of(flight.step) != self.code.block_of(at) || flight.step >= at {
+            return false;
+        }
+        let tells = |c: u32| {
+            let step = &self.code.steps[c as usize];
+            let queued = step
+                .class
+                .is_some_and(|class| self.model.in_order(flight.class, class).0);
+            let reads = !flight.write && queued && step.control.read_barrier == Some(scoreboard);
+            c == flight.step && own(&self.code, flight) >> scoreboard & 1 == 1 || reads
+        };
+        let Some(teller) = (flight.step..at).find(|c| tells(*c)) else {
+            return false;
+        };
+        (teller + 1..at).any(|w| self.code.steps[w as usize].wait >> scoreboard & 1 == 1)
     }
 
     fn wait_for(&mut self, at: u32, scoreboard: u8, state: &mut State) -> Result<(), Stuck> {
@@ -256,7 +279,14 @@ impl<'m> Fixer<'m> {
             let Some(limit) = self.limits.get(&at) else {
                 return Ok(());
             };
-            let Some(flight) = state.flights.iter().filter(told).find(|f| over(limit, f)).copied() else {
+            // A fence is for memory: it asks whether loads are done, not whether operands were read.
+            let leaves = self.code.steps[at as usize].flow != Flow::None;
+            let counts = |f: &&Flight| {
+                let effects = self.code.steps[f.step as usize].effects;
+                told(f) && (leaves || f.write && effects.has(Effects::READ.union(Effects::ATOMIC)))
+            };
+            let mut counted = state.flights.iter().filter(counts);
+            let Some(flight) = counted.find(|f| over(limit, f)).copied() else {
                 return Ok(());
             };
             let d = Dependence {
@@ -283,7 +313,7 @@ impl<'m> Fixer<'m> {
     }
 
     /// Gives the earlier instruction of a dependence, or one behind it that tells of it, a scoreboard.
-    fn signal(&mut self, d: &Dependence, state: &State, now: u64) -> Result<u8, Stuck> {
+    fn signal(&mut self, d: &Dependence, state: &mut State, now: u64) -> Result<u8, Stuck> {
         let from = match d.kind {
             Kind::War => self.teller(d, state),
             _ => d.flight.step,

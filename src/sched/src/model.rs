@@ -333,6 +333,11 @@ impl Model {
         }
     }
 
+    /// Whether instructions of one class read their operands before later ones of another class do anything.
+    pub(crate) fn in_order_reads(&self, earlier: ClassId, later: ClassId) -> bool {
+        self.in_order(earlier, later).0
+    }
+
     /// What a dependence lacks; of instructions that no table knows nothing is asked, they are a finding of their own.
     pub(crate) fn lack(&self, code: &Code, d: &Dependence) -> Lack {
         let earlier = &code.steps[d.flight.step as usize];

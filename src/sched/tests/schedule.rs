@@ -1,0 +1,162 @@
+//! Scheduling bits from scratch, another order of instructions, and estimates: on small kernels to the cycle, on own kernels as the
+//! checker sees them.
+
+use std::path::Path;
+
+use cubin::Image;
+use ir::{Kernel, Source};
+use isa::asm::{Assembler, Line, Statement};
+use isa::{Control, Isa, Target, Word};
+use sass2mlir_sched::code::Code;
+use sass2mlir_sched::{Model, assign, check, estimate, schedule, time};
+
+fn isa() -> &'static Isa {
+    Isa::for_target(Target::Sm87).expect("the target is embedded")
+}
+
+fn model() -> Model {
+    Model::new(Target::Sm87).expect("a model")
+}
+
+fn kernel(listing: &str) -> Kernel {
+    let mut assembler = Assembler::new(isa());
+    let mut code = Vec::new();
+    for line in listing.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        let line = Line::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let statement = Statement {
+            text: line.text,
+            pc: code.len() as u64,
+            notes: &line.notes.0,
+            places: None,
+        };
+        let control = line.control.expect("every line has a scheduling column");
+        let inst = assembler.assemble(&statement, control);
+        code.extend(
+            inst.unwrap_or_else(|e| panic!("{}: {e}", line.text))
+                .word
+                .0
+                .to_le_bytes(),
+        );
+    }
+    ir::lift(isa(), &Source::new("k", Target::Sm87, &code)).expect("whole words")
+}
+
+fn columns(words: &[Word]) -> Vec<String> {
+    words.iter().map(|w| Control::of(*w).to_string()).collect()
+}
+
+/// Two loads from shared memory, a sum of both, with more cycles and waits than that takes.
+const SUMS: &str = "
+    [B------:R-:W0:-:S04] LDS R0, [R8]
+    [B------:R-:W1:-:S04] LDS R1, [R8+0x4]
+    [B0-----:R-:W-:-:S08] IADD3 R2, R0, R3, R4
+    [B-1----:R-:W-:-:S08] IADD3 R5, R1, R2, RZ
+    [B------:R-:W2:-:S04] LDS R6, [R8+0x8]
+    [B------:R-:W-:-:S08] IADD3 R7, R9, R10, R11
+    [B--2---:R-:W-:-:S04] IADD3 R6, R6, R5, R7
+    [B------:R-:W-:-:S05] EXIT";
+
+#[test]
+fn only_what_is_needed_is_assigned() {
+    let words = assign(isa(), &model(), &kernel(SUMS)).expect("nothing is unknown");
+    // The loads take what is free; each result is waited for where it is read first. A sum takes 4 cycles, a load its scoreboard.
+    let expected = [
+        "B------:R-:W0:-:S01",
+        "B------:R-:W1:-:S01",
+        "B0-----:R-:W-:-:S04",
+        "B-1----:R-:W-:-:S01",
+        "B------:R-:W1:-:S01",
+        "B------:R-:W-:-:S04",
+        "B-1----:R-:W-:-:S01",
+        "B------:R-:W-:-:S05",
+    ];
+    assert_eq!(columns(&words), expected);
+}
+
+#[test]
+fn loads_go_before_what_waits_for_others() {
+    let scheduled = schedule(isa(), &model(), &kernel(SUMS), &|_| true).expect("nothing is unknown");
+    assert_eq!(scheduled.order[..3], [0, 1, 4], "{:?}", scheduled.order);
+    let pinned = schedule(isa(), &model(), &kernel(SUMS), &|at| at != 4).expect("nothing is unknown");
+    assert_eq!(pinned.order[4], 4, "{:?}", pinned.order);
+}
+
+#[test]
+fn an_estimate_counts_stalls_waits_and_what_depends_on_what() {
+    let model = model();
+    let blocks = estimate(&Code::new(isa(), model.classes(), &kernel(SUMS)), &model);
+    let [block] = &blocks[..] else { panic!("{blocks:?}") };
+    assert_eq!((block.first, block.instructions, block.issue), (0, 8, 45));
+    // Loads take 30: the first sum issues at 30, the second at 38, the third load at 46, what reads it at 76.
+    assert_eq!(block.cycles, 85);
+    assert_eq!((block.critical, &block.path[..]), (38, &[0, 2, 3, 6][..]));
+}
+
+/// Calls `f` with every own kernel for sm_87 of which nothing is unknown.
+fn each_kernel(mut f: impl FnMut(&Model, &Source<'_>, &Kernel)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87");
+    let model = model();
+    let mut kernels = 0;
+    for file in std::fs::read_dir(folder).expect("the kernels are there") {
+        let path = file.expect("a file").path();
+        if path.extension().is_none_or(|e| e != "cubin") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("a file");
+        let image = Image::parse(&bytes).expect("a cubin");
+        for code in image.codes() {
+            let source = Source::from_code(image.target(), code);
+            let kernel = ir::lift(isa(), &source).expect("whole words");
+            if check(isa(), &model, &kernel).is_clean() {
+                f(&model, &source, &kernel);
+                kernels += 1;
+            }
+        }
+    }
+    assert!(kernels >= 60, "only {kernels} kernels");
+}
+
+/// The kernel with other words.
+fn with(source: &Source<'_>, words: &[Word]) -> Kernel {
+    let mut code: Vec<u8> = words.iter().flat_map(|w| w.0.to_le_bytes()).collect();
+    code.extend_from_slice(&source.code[code.len()..]);
+    let source = Source {
+        code: &code,
+        ..source.clone()
+    };
+    ir::lift(isa(), &source).expect("whole words")
+}
+
+#[test]
+fn own_kernels_are_clean_and_no_slower() {
+    let (mut old, mut assigned, mut scheduled) = (0, 0, 0);
+    each_kernel(|model, source, kernel| {
+        let cycles = |kernel: &Kernel| time::straight(&Code::new(isa(), model.classes(), kernel), model).1;
+        let clean = |kernel: &Kernel| {
+            let left = check(isa(), model, kernel).findings;
+            assert!(left.is_empty(), "{}: {}", source.name, left[0]);
+        };
+        let new = with(source, &assign(isa(), model, kernel).expect("it is clean"));
+        clean(&new);
+        let order = schedule(isa(), model, kernel, &|_| true).expect("it is clean");
+        let moved = with(source, &order.words);
+        clean(&moved);
+        // The same instructions, but for their scheduling bits.
+        let bare = |w: &Word| w.0 & !(isa::control::MASK | isa::control::REUSE_MASK);
+        let originals: Vec<Word> = Word::all(source.code).collect();
+        for (word, from) in order.words.iter().zip(&order.order) {
+            assert_eq!(bare(word), bare(&originals[*from as usize]), "{}", source.name);
+        }
+        let mut places = order.order.clone();
+        places.sort_unstable();
+        assert!(
+            (0..).zip(&places).all(|(n, at)| n == *at),
+            "{}: not a permutation",
+            source.name
+        );
+        old += cycles(kernel);
+        assigned += cycles(&new);
+        scheduled += cycles(&moved);
+    });
+    assert!(assigned <= old && scheduled <= assigned, "{old} {assigned} {scheduled}");
+}
