@@ -136,7 +136,8 @@ Examples:
 Examples:
   sass2mlir info K.cubin
   sass2mlir info a.out --attributes --json
-  sass2mlir info K.cubin --pressure --block-threads 128 --svg charts")]
+  sass2mlir info K.cubin --pressure --block-threads 128 --svg charts
+  sass2mlir info K.cubin --cycles --json                estimates: every load from L2, no other warps")]
     Info(Info),
 
     /// Run the passes of a configuration over the kernels it names and write the rewritten file
@@ -413,6 +414,10 @@ pub struct Info {
     /// Show live registers along the code instead, with the steps of occupancy
     #[arg(long, conflicts_with = "attributes")]
     pub pressure: bool,
+
+    /// Show how long each block takes by its stall counts and waits, and the chain of instructions that its results wait for
+    #[arg(long, conflicts_with_all = ["attributes", "pressure"])]
+    pub cycles: bool,
 
     /// Threads of a block, for kernels that do not say
     #[arg(long, value_name = "N", default_value_t = 256)]

@@ -70,6 +70,9 @@ pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     if a.pressure {
         return super::pressure::run(a, out);
     }
+    if a.cycles {
+        return super::cycles::run(a, out);
+    }
     let file = File::read(&a.input)?;
     let opened = file.open()?;
     let found = file.all_images(&opened)?;

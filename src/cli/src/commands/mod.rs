@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod asm;
 pub mod check;
+pub mod cycles;
 pub mod disasm;
 pub mod info;
 pub mod lift;

@@ -1,0 +1,70 @@
+//! `info --cycles`: sums that the listing can be held against, and targets without a model.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_sass2mlir"));
+    program.args(args).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("UTF-8")
+}
+
+fn kernels(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/kernels")
+        .join(name)
+}
+
+/// Stall counts of a listing with scheduling columns, without the padding behind the last branch to itself.
+fn stalls(listing: &str) -> Vec<u64> {
+    let lines = listing.lines().filter(|l| l.contains("/*") && !l.contains(" NOP ;"));
+    let column = |l: &str| l.rsplit_once(":S").and_then(|(_, s)| s.get(..2)?.parse().ok());
+    lines.filter_map(column).collect()
+}
+
+#[test]
+fn stalls_are_those_of_the_listing() {
+    let cubin = kernels("sm_87/own_mul_mat.cubin");
+    let cubin = cubin.to_str().expect("UTF-8 path");
+    let listing = run(&["disasm", cubin, "--kernel", "mul_mat_q4_K", "--control"]);
+    let expected: u64 = stalls(text(&listing.stdout)).iter().sum();
+    let done = run(&["info", cubin, "--kernel", "mul_mat_q4_K", "--cycles", "--json"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let kernel = &json[0];
+    assert_eq!(kernel["issue_cycles"], expected);
+    let blocks = kernel["blocks"].as_array().expect("blocks");
+    let sum = |name: &str| blocks.iter().map(|b| b[name].as_u64().expect(name)).sum::<u64>();
+    assert_eq!(kernel["cycles"], sum("cycles"));
+    assert_eq!(kernel["instructions"], sum("instructions"));
+    // The loop's loads are waited for, and the chain that waits for them is no longer than the block.
+    let slow = blocks.iter().max_by_key(|b| b["cycles"].as_u64()).expect("a block");
+    assert!(slow["cycles"].as_u64() > Some(250), "{slow}");
+    assert!(slow["critical_path"]["cycles"].as_u64() > Some(250), "{slow}");
+    assert!(slow["critical_path"]["texts"].to_string().contains("LDG"), "{slow}");
+    for b in blocks {
+        assert!(b["critical_path"]["cycles"].as_u64() <= b["cycles"].as_u64(), "{b}");
+        assert!(b["issue_cycles"].as_u64() <= b["cycles"].as_u64(), "{b}");
+    }
+    let out = run(&["info", cubin, "--kernel", "mul_mat_q4_K", "--cycles"]);
+    let first = text(&out.stdout).lines().next().expect("a line").to_owned();
+    assert!(
+        first.starts_with("cycles: sm_87 mul_mat_q4_K - ") && first.contains(&format!(" {expected} cycles of stalls")),
+        "{first}"
+    );
+}
+
+#[test]
+fn a_target_without_a_model_has_no_estimate() {
+    let cubin = kernels("sm_103a/own_mul_mat.cubin");
+    let done = run(&["info", cubin.to_str().expect("UTF-8 path"), "--cycles"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(
+        text(&done.stderr).contains("no latency model for sm_103a"),
+        "{}",
+        text(&done.stderr)
+    );
+}
