@@ -215,6 +215,10 @@ pub struct Input {
     #[arg(long, value_name = "SM")]
     pub arch: Option<Target>,
 
+    /// Of several images in the file the one of this number, as `info` counts them
+    #[arg(long, value_name = "N")]
+    pub image: Option<usize>,
+
     /// Only kernels whose name matches one of these globs
     #[arg(long = "kernel", value_name = "GLOB")]
     pub kernels: Vec<String>,
@@ -351,6 +355,10 @@ pub struct Asm {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "output")]
     pub into: Option<PathBuf>,
 
+    /// Of several images in that file the one of this number, as `info` counts them
+    #[arg(long, value_name = "N", requires = "into")]
+    pub image: Option<usize>,
+
     /// Where to write the file, or without --into the raw code; default: the words in hexadecimal on standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -390,6 +398,10 @@ pub struct Lower {
     /// The file whose kernels are replaced
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub into: PathBuf,
+
+    /// Of several images in that file the one of this number, as `info` counts them
+    #[arg(long, value_name = "N")]
+    pub image: Option<usize>,
 
     /// Where to write the result
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -514,6 +526,10 @@ pub struct Apply {
     /// The target that the file must hold
     #[arg(long, value_name = "SM")]
     pub arch: Option<Target>,
+
+    /// Of several images in the file the one of this number, as `info` counts them
+    #[arg(long, value_name = "N")]
+    pub image: Option<usize>,
 
     /// Which passes run on which kernels
     #[arg(long, value_name = "TOML", value_hint = ValueHint::FilePath)]

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cubin::{Code, Image};
-use engine::{Images, OpenImage, Opened};
+use cubin::Code;
+use engine::{Images, OpenImage, Opened, Which};
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use isa::Target;
 
 use crate::args::Input;
 use crate::output;
@@ -15,7 +14,7 @@ use crate::output;
 pub struct File {
     path: PathBuf,
     bytes: Vec<u8>,
-    arch: Option<Target>,
+    which: Which,
     kernels: Option<GlobSet>,
 }
 
@@ -35,7 +34,10 @@ impl File {
         Ok(File {
             path: input.file.clone(),
             bytes: output::read_container(&input.file)?,
-            arch: input.arch,
+            which: Which {
+                arch: input.arch,
+                number: input.image,
+            },
             kernels,
         })
     }
@@ -63,14 +65,14 @@ impl File {
     /// The images for the target asked for, as far as the program knows their instructions. Those that are passed over are
     /// named on the error stream.
     pub fn images<'o>(&self, opened: &'o Opened<'_>) -> Result<Images<'o>> {
-        let mut images = opened.images(self.arch).with_context(|| self.name())?;
+        let mut images = opened.images(self.which).with_context(|| self.name())?;
         images.keep_embedded();
         self.checked(images)
     }
 
     /// The images for the target asked for, whatever it is: for commands that look at no instruction.
     pub fn all_images<'o>(&self, opened: &'o Opened<'_>) -> Result<Images<'o>> {
-        self.checked(opened.images(self.arch).with_context(|| self.name())?)
+        self.checked(opened.images(self.which).with_context(|| self.name())?)
     }
 
     fn checked<'o>(&self, images: Images<'o>) -> Result<Images<'o>> {
@@ -100,13 +102,13 @@ impl File {
     pub fn each_image(
         &self,
         images: &Images<'_>,
-        mut f: impl FnMut(&str, &Image<'_>, &[&Code<'_>]) -> Result<()>,
+        mut f: impl FnMut(&OpenImage<'_>, &[&Code<'_>]) -> Result<()>,
     ) -> Result<()> {
-        for OpenImage { path, image, .. } in &images.list {
-            let codes: Vec<_> = image.codes().iter().filter(|c| self.wants(c.name)).collect();
-            f(path, image, &codes).with_context(|| match path.is_empty() {
-                true => self.name(),
-                false => format!("{}: {path}", self.name()),
+        for open in &images.list {
+            let codes: Vec<_> = open.image.codes().iter().filter(|c| self.wants(c.name)).collect();
+            f(open, &codes).with_context(|| match open.path {
+                "" => self.name(),
+                path => format!("{}: {path}", self.name()),
             })?;
         }
         Ok(())

@@ -260,3 +260,12 @@ pub fn progress(what: &'static str, total: usize, bytes: usize) -> indicatif::Pr
     bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
     bar
 }
+
+/// What is wrong when a kernel is to be replaced that a file holds several times.
+pub fn several_images(kernel: &str, target: isa::Target, numbers: &[usize]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    format!(
+        "holds {kernel} for {target} in images {}; say with --image which is meant",
+        numbers.join(", ")
+    )
+}

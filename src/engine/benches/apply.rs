@@ -28,7 +28,13 @@ fn benches(c: &mut Criterion) {
         one_core.install(|| {
             b.iter(|| {
                 let opened = Opened::new(&bytes)?;
-                roundtrip(&opened, &opened.images(None)?, &|_| true, &|| ()).map(|r| r.holds())
+                roundtrip(
+                    &opened,
+                    &opened.images(sass2mlir_engine::Which::default())?,
+                    &|_| true,
+                    &|| (),
+                )
+                .map(|r| r.holds())
             });
         });
     });

@@ -24,6 +24,14 @@ pub enum Error {
     /// The file holds no device code at all.
     #[error("no device code in this file: no cubin, fatbin or embedded image with machine code was found")]
     NoImages,
+    /// `--image` names none of the images.
+    #[error("has no image {number}{}; `sass2mlir info` numbers the images", wanted.map_or(String::new(), |t| format!(" for {t}")))]
+    NoImage {
+        /// What was asked for, counted from 1.
+        number: usize,
+        /// The target that was asked for besides.
+        wanted: Option<Target>,
+    },
     /// A kernel is asked for that is not there.
     #[error("image {image} of this file has no kernel {name}")]
     NoKernel {

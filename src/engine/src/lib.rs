@@ -26,7 +26,7 @@ mod step;
 pub use config::{Config, ConfigError, ConfigErrors, Entry, Mode};
 pub use error::Error;
 pub use mask::AllowedBits;
-pub use open::{Images, OpenImage, Opened};
+pub use open::{Images, OpenImage, Opened, Which};
 pub use regalloc::regalloc;
 pub use replace::replace_code;
 pub use report::Report;

@@ -1,6 +1,7 @@
 //! Files whose kernels are there in Mercury form too (sm_100 and up).
 
 use crate::Error;
+use crate::Which;
 use crate::open::Opened;
 
 /// What a user should know when such a file is rewritten.
@@ -9,14 +10,14 @@ pub const WARNING: &str = "the kernels are there in Mercury form too, which stay
 /// True if an image of the file has Mercury sections.
 pub fn is_in(bytes: &[u8]) -> Result<bool, Error> {
     let opened = Opened::new(bytes)?;
-    let images = opened.images(None)?;
+    let images = opened.images(Which::default())?;
     Ok(images.list.iter().any(|i| i.image.abi().mercury))
 }
 
 /// The file with the Mercury sections of every image taken out.
 pub fn strip(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let opened = Opened::new(bytes)?;
-    let images = opened.images(None)?;
+    let images = opened.images(Which::default())?;
     let mut replaced = Vec::new();
     for open in &images.list {
         let stripped = cubin::mercury::strip(&open.image).map_err(|cause| Error::Cubin {

@@ -22,6 +22,12 @@ pub struct Images<'o> {
 }
 
 impl Images<'_> {
+    /// Keeps the image of that number, counted from 1 over all images of the file.
+    fn keep_number(&mut self, number: usize) -> bool {
+        self.list.retain(|image| image.number() == number);
+        !self.list.is_empty()
+    }
+
     /// Passes over the images for targets that this program has no tables for, as long as there is one that it has tables
     /// for: a library for many GPUs is of use to a program that was built for one.
     pub fn keep_embedded(&mut self) {
@@ -38,6 +44,15 @@ impl Images<'_> {
     }
 }
 
+/// Which images of a file are meant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Which {
+    /// Those for this target; `None`: for any.
+    pub arch: Option<Target>,
+    /// The one of this number, counted from 1 over all images of the file; `None`: all.
+    pub number: Option<usize>,
+}
+
 /// One image of a file.
 pub struct OpenImage<'o> {
     /// Position among all images of the file.
@@ -46,6 +61,13 @@ pub struct OpenImage<'o> {
     pub path: &'o str,
     /// The image.
     pub image: Image<'o>,
+}
+
+impl OpenImage<'_> {
+    /// Its number for people, counted from 1 over all images of the file.
+    pub fn number(&self) -> usize {
+        self.index + 1
+    }
 }
 
 impl<'a> Opened<'a> {
@@ -72,9 +94,10 @@ impl<'a> Opened<'a> {
         self.bytes
     }
 
-    /// Reads the images for a target, or all of them. A file that is one cubin must be readable and for that target; in a
+    /// Reads the images that are meant. A file that is one cubin must be readable and for that target; in a
     /// container, images for other targets and other GPUs are passed over, but there must be one that is not.
-    pub fn images(&self, arch: Option<Target>) -> Result<Images<'_>, Error> {
+    pub fn images(&self, which: Which) -> Result<Images<'_>, Error> {
+        let Which { arch, number } = which;
         let mut images = Images {
             list: Vec::new(),
             passed_over: Vec::new(),
@@ -111,7 +134,10 @@ impl<'a> Opened<'a> {
                 let found = others.iter().map(Target::to_string).collect::<Vec<_>>().join(", ");
                 Err(Error::WrongTarget { wanted, found, first })
             }
-            _ => Ok(images),
+            _ => match number {
+                Some(number) if !images.keep_number(number) => Err(Error::NoImage { number, wanted: arch }),
+                _ => Ok(images),
+            },
         }
     }
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::Error;
 use crate::config::{Config, Entry, Mode};
 use crate::mask::{WORD, mask_verify};
-use crate::open::{OpenImage, Opened};
+use crate::open::{OpenImage, Opened, Which};
 use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
 use crate::representation::{Internal, Job, Ran, Representation};
 use crate::schedule;
@@ -17,8 +17,8 @@ use crate::step::guarded;
 /// How to run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Only images for this target.
-    pub arch: Option<isa::Target>,
+    /// Only these images.
+    pub images: Which,
     /// Treat every entry as if its mode were `report`.
     pub report_only: bool,
     /// Keep the text of each named kernel before and after.
@@ -65,7 +65,7 @@ pub fn apply_in(
     options: &Options,
 ) -> Result<Outcome, Error> {
     let opened = Opened::new(bytes)?;
-    let images = opened.images(options.arch)?;
+    let images = opened.images(options.images)?;
     let mut report = Report {
         images: Vec::new(),
         passed_over: images.passed_over,

@@ -171,7 +171,10 @@ fn damaged_files_are_errors() {
         );
     }
     let wrong = Options {
-        arch: Some(isa::Target::Sm90),
+        images: engine::Which {
+            arch: Some(isa::Target::Sm90),
+            number: None,
+        },
         ..Options::default()
     };
     let e = engine::apply(&good, &config(DEFTZ), &wrong).unwrap_err().to_string();
@@ -220,7 +223,7 @@ fn any_code_survives() {
     for n in 0..80 {
         let bad = damage.cubin(&good);
         let opened = engine::Opened::new(&bad).unwrap();
-        let images = opened.images(None).unwrap();
+        let images = opened.images(engine::Which::default()).unwrap();
         let report = engine::roundtrip(&opened, &images, &|_| true, &|| ()).unwrap();
         let broken: Vec<_> = report.kernels.iter().filter(|k| !k.holds()).collect();
         assert!(broken.is_empty() && report.file_identical, "damage {n}: {broken:?}");

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use engine::config::Draft;
 use engine::report::{ImageReport, KernelReport};
-use engine::{Config, KernelText, Outcome};
+use engine::{Config, KernelText, Outcome, Which};
 use passes::Registry;
 
 use crate::Finding;
@@ -31,7 +31,10 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
     let bytes = output::read_container(&a.file)?;
     output::keep_apart(a.output.as_deref(), [&*a.file, &*a.config])?;
     let options = engine::Options {
-        arch: a.arch,
+        images: Which {
+            arch: a.arch,
+            number: a.image,
+        },
         report_only: a.report_only,
         keep_text: a.keep_mlir.is_some(),
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cubin::Patch;
+use engine::{OpenImage, Which};
 use isa::asm::{Assembler, LineError, Section};
 use isa::{Isa, Target, Word};
 use serde::Serialize;
@@ -100,7 +101,11 @@ fn target(a: &args::Asm, text: &str) -> Result<Target> {
     let name = into.display().to_string();
     let bytes = output::read_container(into)?;
     let opened = engine::Opened::new(&bytes).with_context(|| name.clone())?;
-    let images = opened.images(None).with_context(|| name.clone())?;
+    let which = Which {
+        arch: None,
+        number: a.image,
+    };
+    let images = opened.images(which).with_context(|| name.clone())?;
     let mut targets: Vec<Target> = images.list.iter().map(|i| i.image.target()).collect();
     targets.dedup();
     match targets[..] {
@@ -142,7 +147,18 @@ fn put_into(
     let name = into.display().to_string();
     let file = output::read_container(into)?;
     let opened = engine::Opened::new(&file).with_context(|| name.clone())?;
-    let images = opened.images(Some(target)).with_context(|| name.clone())?;
+    let which = Which {
+        arch: Some(target),
+        number: a.image,
+    };
+    let images = opened.images(which).with_context(|| name.clone())?;
+    for section in sections {
+        let holds = |open: &&OpenImage<'_>| open.image.codes().iter().any(|code| code.name == section.name);
+        let numbers: Vec<usize> = images.list.iter().filter(holds).map(OpenImage::number).collect();
+        if numbers.len() > 1 {
+            bail!("{name}: {}", output::several_images(&section.name, target, &numbers));
+        }
+    }
     let mut changed: Vec<Option<usize>> = vec![None; sections.len()];
     let mut replaced = Vec::new();
     for open in &images.list {

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use cubin::{Code, Image};
+use engine::OpenImage;
 use isa::{Isa, Target, Word};
 use rayon::prelude::*;
 use sched::{Finding, Hazard, Model, Report};
@@ -61,7 +62,7 @@ pub fn run(a: &args::Check, out: &mut dyn Write) -> Result<Outcome> {
     let bar = output::progress("check", file.count(&images), file.bytes().len());
     let mut models = HashMap::new();
     let mut kernels = Vec::new();
-    file.each_image(&images, |_, image, codes| {
+    file.each_image(&images, |OpenImage { image, .. }, codes| {
         let isa = Isa::for_target(image.target())?;
         let model = models
             .entry(image.target())

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result};
 use cubin::Code;
+use engine::OpenImage;
 use isa::{Isa, Target};
 use sched::{Model, estimate};
 use serde::Serialize;
@@ -50,7 +51,7 @@ pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     let opened = file.open()?;
     let images = file.images(&opened)?;
     let mut kernels = Vec::new();
-    file.each_image(&images, |_, image, codes| {
+    file.each_image(&images, |OpenImage { image, .. }, codes| {
         let target = image.target();
         let isa = Isa::for_target(target)?;
         let model = Model::new(target)?;

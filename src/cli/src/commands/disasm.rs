@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use cubin::{Code, Image};
+use engine::OpenImage;
 use isa::asm::Assembler;
 use isa::{Control, FormId, Isa, Word};
 use serde::Serialize;
@@ -58,7 +59,7 @@ pub fn run(a: &args::Disasm, out: &mut dyn Write) -> Result<Finding> {
     let mut listings = Vec::new();
     let opened = file.open()?;
     let images = file.images(&opened)?;
-    file.each_image(&images, |path, image, codes| {
+    file.each_image(&images, |&OpenImage { path, ref image, .. }, codes| {
         if codes.is_empty() {
             return Ok(());
         }

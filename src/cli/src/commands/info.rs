@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use cubin::Code;
 use cubin::nvinfo::{Attribute, Value};
-use cubin::{Code, Image};
+use engine::OpenImage;
 use serde::Serialize;
 
 use crate::Finding;
@@ -15,6 +16,9 @@ use crate::output;
 
 #[derive(Serialize)]
 struct ImageInfo {
+    /// For `--image`, where the file holds several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<usize>,
     path: String,
     target: String,
     abi: u8,
@@ -77,8 +81,8 @@ pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     let opened = file.open()?;
     let found = file.all_images(&opened)?;
     let mut images = Vec::new();
-    file.each_image(&found, |path, image, codes| {
-        images.push(describe(path, image, codes, a.attributes)?);
+    file.each_image(&found, |open, codes| {
+        images.push(describe(open, codes, a.attributes)?);
         Ok(())
     })?;
     if a.json {
@@ -94,7 +98,8 @@ pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     Ok(Finding::Good)
 }
 
-fn describe(path: &str, image: &Image<'_>, codes: &[&Code<'_>], attributes: bool) -> Result<ImageInfo> {
+fn describe(open: &OpenImage<'_>, codes: &[&Code<'_>], attributes: bool) -> Result<ImageInfo> {
+    let image = &open.image;
     let list = |entries: &[Attribute<'_>]| -> Result<Vec<AttributeInfo>> {
         entries.iter().filter(|_| attributes).map(attribute).collect()
     };
@@ -132,7 +137,8 @@ fn describe(path: &str, image: &Image<'_>, codes: &[&Code<'_>], attributes: bool
         });
     }
     Ok(ImageInfo {
-        path: path.to_owned(),
+        number: (!open.path.is_empty()).then(|| open.number()),
+        path: open.path.to_owned(),
         target: image.target().to_string(),
         abi: image.abi().version,
         relocatable: image.abi().relocatable,
@@ -176,11 +182,9 @@ fn attribute(a: &Attribute<'_>) -> Result<AttributeInfo> {
 }
 
 fn write_image(out: &mut dyn Write, file: &str, image: &ImageInfo) -> Result<()> {
-    let place = if image.path.is_empty() {
-        String::new()
-    } else {
-        format!(" {}", image.path)
-    };
+    let place = image
+        .number
+        .map_or(String::new(), |n| format!(" image {n}, {}", image.path));
     let kind = if image.relocatable { "relocatable" } else { "executable" };
     let mercury = if image.mercury { ", with Mercury" } else { "" };
     let producer = image

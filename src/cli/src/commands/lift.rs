@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
-use engine::Representation;
+use engine::{OpenImage, Representation};
 use isa::Isa;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub fn run(representation: &dyn Representation, a: &args::Lift, out: &mut dyn Wr
     let opened = file.open()?;
     let images = file.images(&opened)?;
     let bar = output::progress("lift", file.count(&images), file.bytes().len());
-    file.each_image(&images, |path, image, codes| {
+    file.each_image(&images, |&OpenImage { path, ref image, .. }, codes| {
         if codes.is_empty() {
             return Ok(());
         }

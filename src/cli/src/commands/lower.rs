@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail};
 use cubin::Patch;
-use engine::Representation;
+use engine::{Images, OpenImage, Representation, Which};
 use isa::Isa;
 use serde::Serialize;
 
@@ -22,6 +22,20 @@ struct Lowered {
     changed: usize,
 }
 
+/// A file may hold a kernel several times for one target; which one is meant the text does not say.
+fn one_image_each(kernels: &[ir::Kernel], images: &Images<'_>) -> Result<(), String> {
+    for kernel in kernels {
+        let holds = |open: &&OpenImage<'_>| {
+            open.image.target() == kernel.target && open.image.codes().iter().any(|code| code.name == kernel.name)
+        };
+        let numbers: Vec<usize> = images.list.iter().filter(holds).map(OpenImage::number).collect();
+        if numbers.len() > 1 {
+            return Err(output::several_images(&kernel.name, kernel.target, &numbers));
+        }
+    }
+    Ok(())
+}
+
 /// Runs the command.
 pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn Write) -> Result<Finding> {
     output::keep_apart(Some(&a.output), [&*a.into, &*a.text])?;
@@ -32,7 +46,12 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
     let into = a.into.display().to_string();
     let bytes = output::read_container(&a.into)?;
     let opened = engine::Opened::new(&bytes).with_context(|| into.clone())?;
-    let images = opened.images(None).with_context(|| into.clone())?;
+    let which = Which {
+        arch: None,
+        number: a.image,
+    };
+    let images = opened.images(which).with_context(|| into.clone())?;
+    one_image_each(&kernels, &images).map_err(|why| anyhow!("{into}: {why}"))?;
     // The text of a file without code is one without kernels, and gives that file back.
     if kernels.is_empty() && images.list.iter().any(|open| !open.image.codes().is_empty()) {
         bail!("{text_name}: holds no kernel, so there is nothing to lower; `sass2mlir lift` writes such a text");
@@ -42,7 +61,11 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
     let mut waiting: HashMap<(String, isa::Target), &ir::Kernel> = HashMap::new();
     for k in &kernels {
         if waiting.insert((k.name.clone(), k.target), k).is_some() {
-            bail!("{text_name}: kernel {} for {} is there twice", k.name, k.target);
+            bail!(
+                "{text_name}: kernel {} for {} is there twice; lift one image of the file with --image",
+                k.name,
+                k.target
+            );
         }
     }
     let (mut replaced, mut report) = (Vec::new(), Vec::new());

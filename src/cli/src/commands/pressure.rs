@@ -6,6 +6,7 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use cubin::nvinfo::{Value, code as attribute};
 use cubin::{Code, Image};
+use engine::OpenImage;
 use ir::Pressure;
 use isa::{Isa, RegFile};
 use serde::Serialize;
@@ -51,7 +52,7 @@ pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     let opened = file.open()?;
     let images = file.images(&opened)?;
     let mut reports = Vec::new();
-    file.each_image(&images, |_, image, codes| {
+    file.each_image(&images, |OpenImage { image, .. }, codes| {
         let isa = Isa::for_target(image.target())?;
         for code in codes {
             reports.push(report(isa, image, code, a.block_threads)?);

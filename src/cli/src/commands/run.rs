@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use cubin::{Code, Image};
 use emu::check::Checker;
 use emu::{Launch, Memory, Program, Step, Watch};
+use engine::OpenImage;
 use serde::Serialize;
 
 use crate::Finding;
@@ -40,6 +40,29 @@ struct BufferReport {
     first: Vec<String>,
 }
 
+/// Why not exactly one kernel is meant, and how to name one.
+fn which_kernel(kernels: &[(&OpenImage<'_>, &str)], file: &str) -> String {
+    match kernels {
+        [] => format!("no kernel is there to run; `sass2mlir info {file}` lists what is"),
+        [(first, name), rest @ ..] if rest.iter().all(|(_, other)| other == name) => {
+            let places = kernels
+                .iter()
+                .map(|(open, _)| format!("{} ({})", open.number(), open.image.target()));
+            match rest.iter().any(|(open, _)| open.number() == first.number()) {
+                true => format!("kernel {name} is there several times in one image"),
+                false => format!(
+                    "kernel {name} is in images {}; say which with --image",
+                    places.collect::<Vec<_>>().join(", ")
+                ),
+            }
+        }
+        all => format!(
+            "{} kernels match; name one with --kernel, `sass2mlir info {file}` lists them",
+            all.len()
+        ),
+    }
+}
+
 /// Runs the command.
 pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
     let file = File::read(&a.input)?;
@@ -48,20 +71,17 @@ pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
     if a.survey {
         return survey(a, &file, &images, out);
     }
-    let kernels: Vec<(&Image<'_>, &str)> = images
+    let kernels: Vec<(&OpenImage<'_>, &str)> = images
         .list
         .iter()
-        .flat_map(|i| i.image.codes().iter().map(|c| (&i.image, c)))
+        .flat_map(|open| open.image.codes().iter().map(move |c| (open, c)))
         .filter(|(_, c)| c.is_entry && file.wants(c.name))
-        .map(|(image, c)| (image, c.name))
+        .map(|(open, c)| (open, c.name))
         .collect();
-    let [(image, name)] = kernels[..] else {
-        bail!(
-            "{}: {} kernels match; name one with --kernel, `sass2mlir info {0}` lists them",
-            file.name(),
-            kernels.len()
-        );
+    let [(open, name)] = kernels[..] else {
+        bail!("{}: {}", file.name(), which_kernel(&kernels, &file.name()));
     };
+    let image = &open.image;
     let program = Program::new(image, name).with_context(|| file.name())?;
     let args = arguments(a)?;
     let mut memory = Memory::new();
@@ -311,7 +331,7 @@ struct Reason {
 fn survey(a: &args::Run, file: &File, images: &engine::Images<'_>, out: &mut dyn Write) -> Result<Finding> {
     let (mut kernels, mut runnable) = (0, 0);
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    file.each_image(images, |_, image: &Image<'_>, codes: &[&Code<'_>]| {
+    file.each_image(images, |OpenImage { image, .. }, codes| {
         for code in codes.iter().filter(|c| c.is_entry) {
             kernels += 1;
             let here: Vec<String> = match Program::new(image, code.name) {

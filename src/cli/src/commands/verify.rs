@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use cubin::{Code, Image};
 use emu::Program;
 use emu::verify::{self, Difference, Store};
+use engine::OpenImage;
 use isa::Target;
 use serde::Serialize;
 
@@ -74,7 +75,7 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
     };
     let (mut reports, mut identical) = (Vec::new(), 0);
     let mut others = Counterparts::new(&images_after);
-    before.each_image(&images, |_, image, codes| {
+    before.each_image(&images, |OpenImage { image, .. }, codes| {
         for code in image.codes().iter().filter(|c| c.is_entry) {
             // Kernels that nobody asked for have counterparts too.
             let other = others.next(image.target(), code.name);
