@@ -124,6 +124,17 @@ registers, so do not run such a file before `check` has passed it. Exit code 1 w
 --pinned, differs.")]
     Regalloc(Regalloc),
 
+    /// Schedule kernels anew: another order of the instructions of each block, stall counts and scoreboards from scratch
+    #[command(after_help = "\
+Examples:
+  sass2mlir schedule K.cubin -o OUT.cubin
+  sass2mlir schedule K.cubin --keep-order -o OUT.cubin        only stall counts, scoreboards and operand-cache flags
+  sass2mlir verify K.cubin OUT.cubin                          both compute the same
+
+Each result has passed `check`, and every operand reads what it read. Where another order is no gain by the latency model,
+a block keeps its own. A kernel of which something is not known is left alone, with the reason; then the exit code is 1.")]
+    Schedule(Schedule),
+
     /// Put NOPs into kernels at random places, or take them out again: the proof that code can move
     #[command(after_help = "\
 Examples:
@@ -278,6 +289,30 @@ pub struct Regalloc {
     /// Where to write the result
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `schedule`
+#[derive(Debug, Args)]
+pub struct Schedule {
+    /// The file and its kernels
+    #[command(flatten)]
+    pub input: Input,
+
+    /// Leave every instruction where it is
+    #[arg(long)]
+    pub keep_order: bool,
+
+    /// Take the kernels' Mercury form out (sm_100 and up), from which a driver may build their code again
+    #[arg(long)]
+    pub strip_mercury: bool,
+
+    /// Where to write the result
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
 
     /// Report as JSON
     #[arg(long)]

@@ -61,6 +61,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> Result<Finding> {
         Command::Asm(a) => commands::asm::run(a, out),
         Command::Nops(a) => commands::nops::run(a, out),
         Command::Regalloc(a) => commands::regalloc::run(a, out),
+        Command::Schedule(a) => commands::schedule::run(a, out),
         Command::Check(a) => commands::check::run(a, out),
         Command::Disasm(a) => commands::disasm::run(a, out),
         Command::Lift(a) => commands::lift::run(&*representation()?, a, out),

@@ -14,4 +14,5 @@ pub mod pressure;
 pub mod regalloc;
 pub mod roundtrip;
 pub mod run;
+pub mod schedule;
 pub mod verify;

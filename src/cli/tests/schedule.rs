@@ -1,0 +1,102 @@
+//! `schedule`: the kernels compute what they did, check clean, and are as long as they were.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_sass2mlir"));
+    program.args(args).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("UTF-8")
+}
+
+fn kernels(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/kernels")
+        .join(name)
+}
+
+fn s(p: &Path) -> &str {
+    p.to_str().expect("UTF-8 path")
+}
+
+/// Lines of a listing, sorted, without their places.
+fn instructions(file: &Path) -> Vec<String> {
+    let out = run(&["disasm", s(file)]);
+    let lines = text(&out.stdout).lines().filter_map(|l| l.split_once("*/"));
+    // Where a remark stands depends on the length of the text before it.
+    let plain = |t: &str| {
+        let text = t.split(['(', ';']).next().unwrap_or(t).replace(".reuse", "");
+        text.trim().to_owned()
+    };
+    let mut lines: Vec<String> = lines.map(|(_, t)| plain(t)).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn scheduled_kernels_compute_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The emulator takes a minute for all kernels of the file with every feature.
+    for (name, run_it) in [
+        ("sm_87/own_mul_mat.cubin", true),
+        ("emu/sm_87/half.cubin", true),
+        ("sm_87/own_features.cubin", false),
+    ] {
+        let (cubin, out) = (kernels(name), folder.path().join("OUT.cubin"));
+        for options in [&["--keep-order"][..], &[]] {
+            let args = [&["schedule", s(&cubin), "-o", s(&out)], options].concat();
+            let done = run(&args);
+            let said = text(&done.stdout);
+            // Matrix products of which the latency is not known stay as they are.
+            let left_alone = said.lines().filter(|l| l.contains(": left alone: at ")).count();
+            let code = i32::from(left_alone > 0);
+            assert_eq!(done.status.code(), Some(code), "{name} {options:?}: {said}");
+            assert!(left_alone <= 2, "{said}");
+            let total = said.lines().last().expect("a total");
+            assert_eq!(
+                total.ends_with(", 0 instructions moved"),
+                !options.is_empty(),
+                "{name}: {total}"
+            );
+            let old = std::fs::read(&cubin).expect("a file");
+            let new = std::fs::read(&out).expect("a file");
+            assert!(old.len() == new.len() && old != new, "{name} {options:?}");
+            assert_eq!(instructions(&cubin), instructions(&out), "{name} {options:?}");
+            let checked = run(&["check", s(&out)]);
+            let verdicts = text(&checked.stdout);
+            assert!(
+                verdicts.contains(", 0 with hazards, "),
+                "{name} {options:?}: {verdicts}"
+            );
+            if !run_it {
+                continue;
+            }
+            let verified = run(&["verify", s(&cubin), s(&out), "--launches", "4"]);
+            let compared = text(&verified.stdout);
+            assert!(
+                compared.contains(" launches, ") && !compared.contains("DIFFERENT"),
+                "{name} {options:?}: {compared}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_not_known_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (cubin, out) = (kernels("sm_103a/own_mul_mat.cubin"), folder.path().join("OUT.cubin"));
+    let done = run(&["schedule", s(&cubin), "--strip-mercury", "-o", s(&out)]);
+    assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    assert!(said.contains("left alone: no latency model for sm_103a"), "{said}");
+    assert!(
+        said.lines()
+            .last()
+            .expect("a total")
+            .contains("4 left alone, 0 instructions moved"),
+        "{said}"
+    );
+}
