@@ -64,6 +64,12 @@ impl Rules {
         self.0.iter().fold(0, |m, r| m | alone(r))
     }
 
+    /// Drops the rules that fix one bit of `bits` each.
+    pub fn free(&mut self, bits: u128) {
+        let fixes = |r: &Rule| matches!(r.0[..], [(c, false)] if c.mask.count_ones() == 1 && c.mask & bits != 0);
+        self.0.retain(|r| !fixes(r));
+    }
+
     /// Cubes in all rules.
     pub fn rows(&self) -> usize {
         self.0.iter().map(|r| r.0.len()).sum()

@@ -44,9 +44,9 @@ pub struct Args {
     /// Threads
     #[arg(long, default_value_t = 2)]
     pub jobs: usize,
-    /// Only forms whose id contains this
-    #[arg(long)]
-    pub only: Option<String>,
+    /// Only forms whose id contains one of these
+    #[arg(long, num_args = 1..)]
+    pub only: Vec<String>,
     /// Take over forms that this target's tables describe with the same rows; `check-access` says whether they hold here, too
     #[arg(long)]
     pub like: Option<Target>,
@@ -66,8 +66,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => BTreeSet::new(),
     };
     println!("{} forms taken over", taken.len());
-    let only = args.only.as_deref();
-    let wanted = |form: &str| only.is_none_or(|o| form.contains(o)) && !taken.contains(form);
+    let chosen = |form: &str| args.only.is_empty() || args.only.iter().any(|o| form.contains(o));
+    let wanted = |form: &str| chosen(form) && !taken.contains(form);
     let found = infer(&oracle, &mut family, &wanted, &mut |done, all| {
         eprintln!("access: {done} of {all} forms");
     })?;

@@ -39,11 +39,15 @@ pub struct Args {
     /// Folder for a small cubin of each file, with the first choice of every line that exists
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Every choice of every line into `--out`, in as many cubins as that takes
+    #[arg(long, requires = "out")]
+    every: bool,
 }
 
 /// Runs `probe seeds`.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let compiler = Compiler::new(args.compiler.program(args.sm), args.sm)?;
+    let mut compiler = Compiler::new(args.compiler.program(args.sm), args.sm)?;
+    compiler.kept = args.out.clone().filter(|_| args.every);
     for file in in_folders(&args.files)?.iter().filter(|f| is_seeds(f)) {
         let done = compiler.compile(file)?;
         let (taken, all) = (done.taken.len(), done.taken.len() + done.refused.len());
@@ -51,7 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if args.refused {
             done.refused.iter().for_each(|line| println!("  {line}"));
         }
-        if let Some(folder) = args.out.as_ref().filter(|_| taken > 0) {
+        if let Some(folder) = args.out.as_ref().filter(|_| taken > 0 && !args.every) {
             compiler.sample(file, done.taken, folder)?;
         }
     }
@@ -108,6 +112,8 @@ struct Compiler {
     /// Of PTX: what the program says is its newest.
     version: String,
     scratch: tempfile::TempDir,
+    /// Where the cubins of compiled seeds are kept, if anywhere.
+    kept: Option<PathBuf>,
 }
 
 impl Compiler {
@@ -118,6 +124,7 @@ impl Compiler {
             target,
             version: "99.0".into(),
             scratch,
+            kept: None,
         };
         let said = this.run("version", "")?.err().unwrap_or_default();
         let current = said
@@ -160,11 +167,12 @@ impl Compiler {
             cubin = self.run(&stem, &self.source(&module, &seeds, 1).0)?;
         }
         let cubin = cubin.map_err(|said| anyhow!("{}: the lines do not go together: {said}", path.display()))?;
-        let out = folder.join(format!("{stem}.cubin"));
-        std::fs::create_dir_all(folder)
-            .and_then(|()| std::fs::copy(cubin, &out))
-            .with_context(|| out.display().to_string())?;
-        Ok(())
+        copy(&cubin, folder, &stem)
+    }
+
+    /// Keeps the cubin of some seeds.
+    fn keep(&self, name: &str, cubin: &Path) -> Result<()> {
+        self.kept.as_ref().map_or(Ok(()), |folder| copy(cubin, folder, name))
     }
 
     /// Compiles those of `seeds` that the compiler takes.
@@ -176,6 +184,7 @@ impl Compiler {
                 Ok(cubin) => {
                     done.taken.extend(seeds.into_iter().cloned());
                     done.words.extend(kernel_words(&cubin)?);
+                    self.keep(name, &cubin)?;
                     break;
                 }
                 Err(said) => said,
@@ -196,7 +205,7 @@ impl Compiler {
                     break;
                 }
                 let rest = seeds.split_off(before / 2);
-                done.add(self.compile_some(name, module, rest)?);
+                done.add(self.compile_some(&format!("{name}_{}", before / 2), module, rest)?);
             }
         }
         Ok(done)
@@ -247,6 +256,15 @@ impl Compiler {
             Err(String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
         })
     }
+}
+
+/// Copies a cubin into a folder, as `NAME.cubin`.
+fn copy(cubin: &Path, folder: &Path, name: &str) -> Result<()> {
+    let out = folder.join(format!("{name}.cubin"));
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::copy(cubin, &out))
+        .with_context(|| out.display().to_string())?;
+    Ok(())
 }
 
 /// Lines that [`Compiler::run`] puts before a module.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 
 use super::lab::{CONTROL, quiet};
+use super::part::Only;
 use crate::nvdisasm::{Class, Nvdisasm};
 
 /// Bit 91 extends the opcode for uniform forms.
@@ -34,16 +35,18 @@ pub struct Found {
 
 struct Search<'a> {
     nv: &'a Nvdisasm,
+    only: &'a Only,
     random: fastrand::Rng,
     examples: BTreeMap<Class, Vec<u128>>,
     opcodes: BTreeSet<u128>,
 }
 
-/// Runs the search. `known` are words that a compiler made, of our own kernels.
-pub fn discover(nv: &Nvdisasm, known: &[u128]) -> Result<Found> {
+/// Runs the search under the opcodes of `only`. `known` are words that a compiler made, of our own kernels.
+pub fn discover(nv: &Nvdisasm, only: &Only, known: &[u128]) -> Result<Found> {
     let random = fastrand::Rng::with_seed(5);
     let mut search = Search {
         nv,
+        only,
         random,
         examples: BTreeMap::new(),
         opcodes: BTreeSet::new(),
@@ -83,7 +86,8 @@ impl Search<'_> {
     fn sweep(&mut self) -> Vec<u128> {
         let random = &mut self.random;
         let mut words = Vec::with_capacity(0x2000 * SWEEP);
-        for opcode in (0..0x2000u128).map(|o| o & 0xfff | o >> 12 << 91) {
+        let opcodes = (0..0x2000u128).map(|o| o & 0xfff | o >> 12 << 91);
+        for opcode in opcodes.filter(|&o| self.only.has(o)) {
             for k in 0..SWEEP {
                 let fill = match k {
                     0..16 => {

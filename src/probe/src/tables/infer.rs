@@ -20,7 +20,7 @@ pub fn single_fields(lab: &mut Lab, seeds: &BTreeMap<Class, Vec<u128>>) -> Resul
     }
     make_generic(lab, &mut models)?;
     make_bare(lab, &mut models)?;
-    find_elisions(lab, &mut models)?;
+    find_elisions(lab, &mut models, seeds)?;
     find_quiet_offsets(lab, &mut models)?;
     find_bank_registers(lab, &mut models)?;
     ask_flips(lab, &models)?;
@@ -278,12 +278,18 @@ fn make_bare(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
     Ok(())
 }
 
-/// Operands with one number are tried at that number's special value: is the operand left out there?
-fn find_elisions(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
+/// Operands with one number are tried at that number's special values, and at those of seeds that print fewer operands: is the operand left
+/// out there?
+fn find_elisions(lab: &mut Lab, models: &mut [Model], seeds: &BTreeMap<Class, Vec<u128>>) -> Result<()> {
     ask_flips(lab, models)?;
     let mut tries: Vec<Vec<(u8, Elision, u128)>> = Vec::new();
     for model in models.iter() {
         let fields = numbers(lab, model);
+        let shorter = |w: &&u128| {
+            let full = model.shown.operands.len();
+            lab.accepts(**w, model.class) && lab.text(**w).is_some_and(|t| t.0.operands.len() < full)
+        };
+        let shorter: Vec<u128> = seeds[&model.class].iter().filter(shorter).copied().collect();
         let mut list = Vec::new();
         for (i, operand) in model.shown.operands.iter().enumerate() {
             let [hole] = holes(&operand.shape)[..] else { continue };
@@ -295,12 +301,15 @@ fn find_elisions(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
             };
             let bits = linear.bits();
             let all_ones = linear.value(u128::MAX);
-            let special = match hole.zero(lab.uniform_zero) {
+            let mut special = match hole.zero(lab.uniform_zero) {
                 Some(zero) => vec![zero],
                 None if hole == Hole::X && bits.len() <= 5 => vec![0, all_ones],
                 None if hole == Hole::X => vec![0],
                 None => vec![],
             };
+            if hole == Hole::X {
+                special.extend(shorter.iter().map(|&w| linear.value(w)));
+            }
             for value in special {
                 if let Some(raw) = linear.raw(value) {
                     let word = assign(model.base, &bits, raw);

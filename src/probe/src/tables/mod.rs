@@ -6,9 +6,11 @@ mod emit;
 mod float;
 mod groups;
 mod infer;
+mod known;
 mod lab;
 mod legal;
 mod model;
+mod part;
 mod predict;
 mod refine;
 mod schedule;
@@ -28,6 +30,7 @@ use crate::{options, seeds};
 use emit::Extra;
 use lab::{Lab, assign};
 use model::{Key, Model};
+use part::Only;
 
 /// Options of `probe tables`.
 #[derive(clap::Args)]
@@ -39,6 +42,9 @@ pub struct Args {
     /// fields that mean nothing
     #[arg(long, num_args = 0..)]
     seeds: Vec<PathBuf>,
+    /// Only these opcodes (bits 11:0, as in form ids: 0x23e); the rows of others stay as they are
+    #[arg(long, num_args = 1.., value_parser = part::opcode)]
+    only: Vec<u16>,
     /// How to compile seed files
     #[command(flatten)]
     compiler: options::Compiler,
@@ -50,9 +56,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let log = |message: String| eprintln!("{:7.1} s  {message}", start.elapsed().as_secs_f64());
     let nv = args.words.ask()?;
     let target = args.words.tables.tool.sm;
-    let known: Vec<u128> = seeds::words(&args.compiler, target, &args.seeds)?.into_iter().collect();
+    let only = Only::new(&args.only);
+    let mut known: Vec<u128> = seeds::words(&args.compiler, target, &args.seeds)?.into_iter().collect();
+    known.retain(|&w| only.has(w));
     log(format!("{} words of seeds", known.len()));
-    let found = discover::discover(&nv, &known)?;
+    let found = discover::discover(&nv, &only, &known)?;
     log(format!(
         "{} classes with seeds, {} without",
         found.seeds.len(),
@@ -79,8 +87,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     address::spell(&mut lab, &mut models)?;
     let extras = extras(&mut lab, &models, &rows, &known)?;
-    let mut family = emit::emit(&models, &extras);
     let dir = args.words.tables.folder();
+    let mut family = only.put_into(emit::emit(&models, &extras), &dir)?;
     family.write(&dir)?;
     log(format!(
         "{} forms, {} rows in {}",

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::float::FloatKind;
 use super::groups::{WIDEST, enumerate, part_text};
+use super::known;
 use super::lab::{Lab, assign, extract, flip};
 use super::legal::{self, Aim, Lesson};
 use super::model::{Key, Model, ModifierGroup, Part};
@@ -118,7 +119,11 @@ pub struct Leftover {
 /// Improves the models in place. `known` are words that a compiler made.
 pub fn refine(lab: &mut Lab, models: &mut [Model], known: &[u128], log: &dyn Fn(String)) -> Result<Leftover> {
     let mut random = fastrand::Rng::with_seed(11);
-    let known = of_models(lab, models, known)?;
+    let known = known::of_models(lab, models, known)?;
+    log(format!(
+        "{} selectors joined for known words",
+        known::join(lab, models, &known)?
+    ));
     let mut hopeless: BTreeMap<(usize, Fault), String> = BTreeMap::new();
     for round in 0..ROUNDS {
         let faults = faults(lab, models, &known, &mut random, |m, fault| {
@@ -132,7 +137,7 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], known: &[u128], log: &dyn Fn(
             .into_iter()
             .partition(|r| r.2 == Fault::Refused);
         let mut learnt = teach_refusals(lab, models, refused, &mut random, &mut hopeless)?;
-        learnt += teach_known(lab, models, &known, &mut random)?;
+        learnt += known::teach(lab, models, &known, FAULTS, |m, cube| random_in(m, cube, &mut random))?;
         let asked = reduced
             .iter()
             .flat_map(|(m, word, fault, blame)| questions(&models[*m], *word, *fault, blame));
@@ -172,26 +177,6 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], known: &[u128], log: &dyn Fn(
     }
     let lines = hopeless.into_values().collect();
     Ok(Leftover { lines })
-}
-
-/// The words of `known` that are of each model.
-fn of_models(lab: &mut Lab, models: &[Model], known: &[u128]) -> Result<Vec<Vec<u128>>> {
-    lab.ask(known.iter().copied())?;
-    let of = |m: &Model| known.iter().copied().filter(|&w| lab.accepts(w, m.class)).collect();
-    Ok(models.iter().map(of).collect())
-}
-
-/// Turns words that a compiler made, and that the rules refuse, into exceptions.
-fn teach_known(lab: &mut Lab, models: &mut [Model], known: &[Vec<u128>], random: &mut fastrand::Rng) -> Result<usize> {
-    let refused = |(m, words): (usize, &Vec<u128>)| -> Vec<Lesson> {
-        let model = &models[m];
-        let wrongly = words.iter().filter(|&&w| model.selects(w) && !model.rules.allow(w));
-        wrongly.take(FAULTS).map(|&w| (m, w)).collect()
-    };
-    let lessons = known.iter().enumerate().flat_map(refused).collect();
-    legal::teach(lab, models, Aim::Accepted, lessons, |m, cube| {
-        random_in(m, cube, random)
-    })
 }
 
 /// A few faults of each model on random words and known ones, those that are `wanted`.
@@ -366,31 +351,7 @@ fn join(lab: &mut Lab, model: &mut Model, word: u128, fault: Fault, blame: &[Kno
             if groups.len() == 1 && all.len() == model.groups[groups[0]].bits.len() {
                 return Ok(false);
             }
-            lab.ask((0..1u64 << all.len()).map(|v| assign(model.base, &all, v)))?;
-            let lists = enumerate(lab, model, &all, |t| Some(t.modifiers.clone()));
-            if lists.is_empty() {
-                return Ok(false);
-            }
-            let joined = ModifierGroup {
-                table: lists
-                    .into_iter()
-                    .map(|(v, list)| (v, splices(&model.shown.modifiers, &list)))
-                    .collect(),
-                bits: all,
-                rank: groups.first().map_or(model.groups.len(), |&g| model.groups[g].rank),
-            };
-            let Some((&keep, gone)) = groups.split_first() else {
-                model.groups.push(joined);
-                return Ok(true);
-            };
-            model.groups[keep] = joined;
-            let gone: BTreeSet<usize> = gone.iter().copied().collect();
-            let mut i = 0;
-            model.groups.retain(|_| {
-                i += 1;
-                !gone.contains(&(i - 1))
-            });
-            Ok(true)
+            join_groups(lab, model, all, &groups)
         }
         Fault::Part(part) => {
             if let Some((bits, _)) = model.parts.get(&part) {
@@ -415,6 +376,35 @@ fn join(lab: &mut Lab, model: &mut Model, word: u128, fault: Fault, blame: &[Kno
         }
         Fault::Refused | Fault::Number(_) | Fault::Other => Ok(false),
     }
+}
+
+/// Makes one group of `groups` and other bits: `bits` are those of all. Returns whether that was possible.
+pub(super) fn join_groups(lab: &mut Lab, model: &mut Model, bits: Vec<u8>, groups: &[usize]) -> Result<bool> {
+    lab.ask((0..1u64 << bits.len()).map(|v| assign(model.base, &bits, v)))?;
+    let lists = enumerate(lab, model, &bits, |t| Some(t.modifiers.clone()));
+    if lists.is_empty() {
+        return Ok(false);
+    }
+    let joined = ModifierGroup {
+        table: lists
+            .into_iter()
+            .map(|(v, list)| (v, splices(&model.shown.modifiers, &list)))
+            .collect(),
+        bits,
+        rank: groups.first().map_or(model.groups.len(), |&g| model.groups[g].rank),
+    };
+    let Some((&keep, gone)) = groups.split_first() else {
+        model.groups.push(joined);
+        return Ok(true);
+    };
+    model.groups[keep] = joined;
+    let gone: BTreeSet<usize> = gone.iter().copied().collect();
+    let mut i = 0;
+    model.groups.retain(|_| {
+        i += 1;
+        !gone.contains(&(i - 1))
+    });
+    Ok(true)
 }
 
 /// A float whose format depends on one selector gets an override for each value of it that prints in another format.
