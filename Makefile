@@ -1,12 +1,13 @@
 # Every job of the project. `make run` and `make test` are all that a fresh Debian or Ubuntu machine with Rust needs.
 
-.PHONY: help run test build lint bench fuzz measure measure-mlir oracles check-corpus check-aarch64 check-full deps clean
+.PHONY: help run test build lint bench fuzz measure measure-mlir oracles check-corpus check-targets check-sample check-aarch64 check-full deps clean
 
 ORACLES ?= $(CURDIR)/.oracles/tools
 CORPUS  ?= $(CURDIR)/.oracles/corpus
 OWN     ?= $(CURDIR)/.oracles/own
 SM      ?= sm_87
 SMS     ?= 86,87,88
+SIZE    ?= small
 PROGRAM := target/release/sass2mlir
 export CARGO_TERM_COLOR ?= auto
 
@@ -15,7 +16,9 @@ help:
 	@echo "make test          every test that needs nothing from NVIDIA"
 	@echo "make build         sass2mlir, sass-opt and libSassDialectPlugin.so in target/release"
 	@echo "make lint          rustfmt and clippy, warnings are errors"
-	@echo "make check-corpus  bring NVIDIA's tools and real kernels (of SMS=$(SMS)), then run the gates over them"
+	@echo "make check-corpus  bring NVIDIA's tools and real kernels, then run the gates over them; SMS=all SIZE=full brings most"
+	@echo "make check-targets its gates on round trip, texts and assembler alone, target by target"
+	@echo "make check-sample  bring NVIDIA's tools, compare the texts of some random words of every form of all targets"
 	@echo "make check-aarch64 cross-build for the Jetson's processor and run it under emulation"
 	@echo "make check-full    all of the above"
 	@echo "make bench         throughput, next to nvdisasm where make oracles brought it"
@@ -53,11 +56,11 @@ measure-mlir: deps
 oracles:
 	@tests/scripts/deps.sh python
 	@tests/oracles/setup.sh "$(ORACLES)"
-	@tests/oracles/corpora.sh "$(ORACLES)" "$(CORPUS)" "$(SMS)"
+	@tests/oracles/corpora.sh "$(ORACLES)" "$(CORPUS)" "$(SMS)" "$(SIZE)"
 
 check-corpus: oracles
 	cargo build --release --package sass2mlir-probe
-	target/release/probe check --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
+	target/release/probe check --sm all --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	target/release/probe check-access --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm"
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-access-kernels --sm $(SM) --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
 	find "$(CORPUS)" tests/kernels -name '*.cubin' -exec target/release/probe check-flow --nvdisasm "$(ORACLES)/bin/nvdisasm" {} +
@@ -67,9 +70,21 @@ check-corpus: oracles
 	target/release/probe check-assign "$(CORPUS)" tests/kernels
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1
-	@tests/oracles/own.sh "$(ORACLES)" "$(OWN)"
-	@[ -n "$$(tests/scripts/features.sh)" ] || SASS_MLIR_CORPUS="$(CORPUS):$(OWN)" \
+	$(MAKE) check-targets
+	@[ -n "$$(tests/scripts/features.sh)" ] || SASS_MLIR_CORPUS="$(CORPUS):$(OWN)/kernels" \
 	  cargo test --release --package sass2mlir-mlir --features mlir --test roundtrip -- --nocapture
+
+check-targets: oracles
+	cargo build --release --package sass2mlir-probe
+	@tests/oracles/own.sh "$(ORACLES)" "$(OWN)"
+	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" SASS_OWN="$(OWN)" \
+	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test targets -- --nocapture
+
+check-sample:
+	@tests/scripts/deps.sh python
+	@tests/oracles/setup.sh "$(ORACLES)"
+	cargo build --release --package sass2mlir-probe
+	target/release/probe check --sm all --words 12 --nvdisasm "$(ORACLES)/bin/nvdisasm"
 
 check-aarch64: deps
 	@tests/scripts/aarch64.sh

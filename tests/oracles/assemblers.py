@@ -102,7 +102,9 @@ def main():
     p.add_argument("cubins", nargs="+", type=Path)
     a = p.parse_args()
     words = list(dict.fromkeys(w for c in a.cubins for w in code_words(c)))
-    rows = texts(a.tools / "bin/nvdisasm", a.sm, words)
+    # Version 13 forgot Volta.
+    tool = "nvdisasm-12.8" if a.sm in ("sm_70", "sm_72") else "nvdisasm"
+    rows = texts(a.tools / "bin" / tool, a.sm, words)
     lines = "".join(f"{w:032x}\t{t}\n" for w, _, t in rows)
     ours = subprocess.run([a.asmcheck, a.sm], input=lines, text=True)
     sample = rows[:: a.sample]
