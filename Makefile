@@ -79,6 +79,7 @@ check-targets: oracles
 	@tests/oracles/own.sh "$(ORACLES)" "$(OWN)"
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" SASS_OWN="$(OWN)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test targets -- --nocapture
+	SASS_EMU_KERNELS="$(OWN)/emu" cargo test --release --package sass2mlir-emu --test host -- --nocapture
 
 check-sample:
 	@tests/scripts/deps.sh python

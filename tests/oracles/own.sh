@@ -5,6 +5,7 @@
 #
 #   OUT/kernels/sm_NN.cubin        tests/kernels/features.cu
 #   OUT/kernels/sm_NN.rel.cubin    tests/kernels/relocatable.cu, not linked
+#   OUT/emu/sm_NN/*.cubin          tests/kernels/emu, whose results on the emulator are compared with a C++ compiler's, for a target of each family
 #   OUT/seeds/sm_NN/*.cubin        src/probe/seeds, every choice of every line that exists on the target
 #
 # TOOLS is the folder that setup.sh filled. What is already there is not compiled again.
@@ -37,5 +38,11 @@ for tables in "$top"/opcodes/SM*/; do
     "$probe" seeds --sm "$sm" --ptxas "$tools/bin/ptxas" --every --out "$seeds.part" "$top/src/probe/seeds" > /dev/null
     mv "$seeds.part" "$seeds"
   fi
+done
+for sm in sm_75 sm_80 sm_89 sm_90a sm_100a sm_120a; do
+  mkdir -p "$out/emu/$sm"
+  for source in "$top"/tests/kernels/emu/*.cu; do
+    compile "$out/emu/$sm/$(basename "$source" .cu).cubin" "emu/$(basename "$source")"
+  done
 done
 echo "$(find "$out" -name '*.cubin' | wc -l) own cubins in $out"

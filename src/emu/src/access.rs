@@ -30,6 +30,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("STG", |i| store(i, Where::Generic)),
     ("STL", |i| store(i, Where::Local)),
     ("STS", |i| store(i, Where::Shared)),
+    ("LDCU", ldc),
     ("ULDC", ldc),
 ];
 

@@ -1,5 +1,7 @@
 //! Operands of one instruction, taken from the tables' shapes: what is read, written or named, with its signs and suffixes.
 
+use std::fmt;
+
 use isa::{FieldKind, Inst, Isa, Piece, RegFile};
 
 /// Signs and suffixes around an operand.
@@ -60,6 +62,21 @@ pub enum Kind {
     Name(&'static str),
 }
 
+impl fmt::Display for Kind {
+    /// What it is, for a message.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Reg(r) => write!(f, "a register of file {}", r.file.name()),
+            Kind::Int(_) => f.write_str("an integer"),
+            Kind::Float(..) => f.write_str("a floating-point number"),
+            Kind::Const(..) => f.write_str("a constant in a bank"),
+            Kind::Memory(_) => f.write_str("an address"),
+            Kind::Label(_) | Kind::Indirect(..) => f.write_str("a place in the code"),
+            Kind::Name(name) => f.write_str(name),
+        }
+    }
+}
+
 /// What the register of an indirect branch is added to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -78,6 +95,8 @@ pub struct Arg {
     pub marks: Marks,
     /// Text after the register: `H0_H0`, `SIGN`, `ROW`; empty where there is none.
     pub suffix: &'static str,
+    /// It has the value at which `nvdisasm` leaves it out: as if it were not there.
+    pub is_elided: bool,
 }
 
 /// The operands in printed order, elided ones included; an operand without text is left out. `pc` is the byte offset in the section.
@@ -111,7 +130,14 @@ fn arg(isa: &Isa, inst: Inst, pc: u64, n: usize) -> Result<Option<Arg>, String> 
         };
         terms.push((term(isa, inst, pc, field).ok_or_else(unknown)?, suffix));
     }
-    let plain = |kind, suffix| Ok(Some(Arg { kind, marks, suffix }));
+    let plain = |kind, suffix| {
+        Ok(Some(Arg {
+            kind,
+            marks,
+            suffix,
+            is_elided: view.is_elided(),
+        }))
+    };
     if body.starts_with("c[") {
         let Some(((Kind::Int(bank), _), rest)) = terms.split_first() else {
             return Err(unknown());

@@ -15,6 +15,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("ATOMG", |i| global(i, true)),
     ("ATOMS", shared),
     ("RED", |i| global(i, false)),
+    ("REDG", |i| global(i, false)),
 ];
 
 /// What an atomic makes of the old value and its operands.

@@ -131,8 +131,8 @@ impl<'a> Decode<'a> {
         if let Some(m) = self.mods.first() {
             return Err(format!("the modifier {m}"));
         }
-        match self.args.next() {
-            Some(a) => Err(format!("an operand too many: {:?}", a.kind)),
+        match self.args.find(|a| !a.is_elided) {
+            Some(a) => Err(format!("an operand too many: {}", a.kind)),
             None => Ok(()),
         }
     }

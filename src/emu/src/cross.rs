@@ -3,6 +3,7 @@
 use crate::arg::Kind;
 use crate::build::{Builder, Built, Decode, Missing};
 use crate::cta::{Env, Reduction};
+use crate::memory::SHARED_WINDOW;
 use crate::op::{on_lanes, outside};
 use crate::regs::{ALL, LANES, Mask, NO_PRED, Pred, Row, each, lanes};
 use crate::sign::AsSigned;
@@ -22,6 +23,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("PLOP3", crate::int::plop3),
     ("R2P", r2p),
     ("R2UR", r2ur),
+    ("CREDUX", redux),
     ("REDUX", redux),
     ("S2R", s2r),
     ("S2UR", s2r),
@@ -223,6 +225,9 @@ type Special = fn(&Warp, &Env<'_>) -> Row;
 
 const SPECIAL: &[(&str, Special)] = &[
     ("SRZ", |_, _| [0; LANES]),
+    // A launch without clusters: each block is one of its own.
+    ("SR_CgaCtaId", |_, _| [0; LANES]),
+    ("SR_CgaSize", |_, _| [1; LANES]),
     ("SR_CLOCKHI", |_, e| [(e.steps >> 32) as u32; LANES]),
     ("SR_CLOCKLO", |_, e| [e.steps as u32; LANES]),
     ("SR_CTAID.X", |_, e| [e.ctaid[0]; LANES]),
@@ -236,6 +241,7 @@ const SPECIAL: &[(&str, Special)] = &[
     ("SR_LANEID", |_, _| per_lane(|l| l)),
     ("SR_LEMASK", |_, _| per_lane(|l| ALL >> (31 - l))),
     ("SR_LTMASK", |_, _| per_lane(|l| (1 << l) - 1)),
+    ("SR_SWINHI", |_, _| [(SHARED_WINDOW >> 32) as u32; LANES]),
     ("SR_TID.X", |w, _| w.tid[0]),
     ("SR_TID.Y", |w, _| w.tid[1]),
     ("SR_TID.Z", |w, _| w.tid[2]),

@@ -39,12 +39,24 @@ const HOPPER: Driver = Driver {
     ..VOLTA
 };
 
+/// sm_100 and up. Shared memory's window is where the first ones have it, next to local memory's; compilers read it from `SR_SWINHI`.
+const BLACKWELL: Driver = Driver {
+    block: 0x360,
+    grid: 0x370,
+    shared_window: 0x2f0,
+    local_window: 0x2f8,
+    stack: 0x37c,
+    descriptor: 0x358,
+    params: 0x380,
+};
+
 impl Driver {
     /// The layout for a target, where it is known.
     pub fn of(target: Target) -> Option<&'static Self> {
         match target.number() {
             70..90 => Some(&VOLTA),
             90 => Some(&HOPPER),
+            100..130 => Some(&BLACKWELL),
             _ => None,
         }
     }

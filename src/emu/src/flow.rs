@@ -85,7 +85,7 @@ fn finish(i: &mut Decode<'_>, flow: Flow) -> Built {
 fn label(i: &mut Decode<'_>) -> Result<u64, Missing> {
     match i.arg()?.kind {
         Kind::Label(l) => Ok(l),
-        k => Err(format!("{k:?} as a label")),
+        k => Err(format!("{k} as a label")),
     }
 }
 
@@ -96,8 +96,13 @@ fn bra(i: &mut Decode<'_>) -> Built {
         let to = label(i)?;
         return finish(i, Flow::IfConverged(p, mask, converged, to));
     }
-    // `.U` says that the warp is converged, which the emulator need not be told.
+    // `.U` says that the warp is converged, which the emulator need not be told. It can have a uniform predicate of its own.
     i.ignore(&["U"]);
+    let p = match i.next_is(RegFile::UP) {
+        true if p == Pred::TRUE => i.psrc()?,
+        true => return Err("two predicates".to_owned()),
+        false => p,
+    };
     let to = label(i)?;
     finish(i, Flow::Branch(p, to))
 }
@@ -110,13 +115,17 @@ fn barrier_number(i: &mut Decode<'_>) -> Result<u8, Missing> {
 }
 
 fn barrier(i: &mut Decode<'_>, flow: fn(Pred, u8) -> Flow) -> Built {
+    i.ignore(CERTAINTY);
     let p = i.psrc_or_true()?;
     let b = barrier_number(i)?;
     finish(i, flow(p, b))
 }
 
+/// Modifiers of barriers from sm_90 on. No document says what they promise; here every lane that is gathered is waited for.
+const CERTAINTY: &[&str] = &["RECONVERGENT", "RELIABLE"];
+
 fn bssy(i: &mut Decode<'_>) -> Built {
-    i.ignore(&["RECONVERGENT", "RELIABLE"]);
+    i.ignore(CERTAINTY);
     let p = i.psrc_or_true()?;
     let b = barrier_number(i)?;
     // Where the lanes will meet; BSYNC is there, so that nothing needs it.
@@ -135,7 +144,7 @@ fn call(i: &mut Decode<'_>) -> Built {
         Kind::Indirect(r, Target::Section(at)) => Flow::Indirect(p, wide(i, r)?, Base::Section(at)),
         Kind::Indirect(r, Target::Number(n)) if !relative => Flow::Indirect(p, wide(i, r)?, Base::Absolute(n)),
         Kind::Reg(r) if !relative => Flow::Indirect(p, wide(i, r)?, Base::Absolute(0)),
-        k => return Err(format!("{k:?} as a target")),
+        k => return Err(format!("{k} as a target")),
     };
     finish(i, flow)
 }
@@ -145,7 +154,7 @@ fn indirect(i: &mut Decode<'_>) -> Built {
     let flow = match i.arg()?.kind {
         Kind::Indirect(r, Target::Section(at)) => Flow::Indirect(p, wide(i, r)?, Base::Section(at)),
         Kind::Indirect(r, Target::Number(n)) => Flow::Indirect(p, wide(i, r)?, Base::Next(n)),
-        k => return Err(format!("{k:?} as a target")),
+        k => return Err(format!("{k} as a target")),
     };
     finish(i, flow)
 }
@@ -162,7 +171,7 @@ fn warpsync(i: &mut Decode<'_>) -> Built {
         return Err("WARPSYNC.COLLECTIVE".to_owned());
     }
     // Nothing comes between a group and the branch behind it here anyway.
-    i.ignore(&["EXCLUSIVE"]);
+    i.ignore(&["EXCLUSIVE", "ALL"]);
     let p = i.psrc_or_true()?;
     let mask = match i.left() {
         0 => i.number(!0),

@@ -16,9 +16,9 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("FLO", flo),
     ("IABS", |i| unary(i, |x| x.signed().unsigned_abs())),
     ("IADD3", iadd3),
+    ("IADD", iadd),
     ("IDP", idp),
     ("IMAD", imad),
-    ("IMNMX", imnmx),
     ("ISETP", isetp),
     ("LEA", lea),
     ("LOP3", lop3),
@@ -44,6 +44,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("USHF", shf),
     ("VABSDIFF", vabsdiff),
     ("VABSDIFF4", vabsdiff4),
+    ("VIADD", iadd),
 ];
 
 fn unary(i: &mut Decode<'_>, f: fn(u32) -> u32) -> Built {
@@ -384,19 +385,14 @@ fn extend(order: Order, less: Mask, equal: Mask, low: Mask) -> Mask {
     }
 }
 
-fn imnmx(i: &mut Decode<'_>) -> Built {
-    let unsigned = i.take("U32");
+/// Two numbers.
+fn iadd(i: &mut Decode<'_>) -> Built {
     let d = i.dst()?;
-    let (a, b, least) = (i.src()?, i.src()?, i.psrc()?);
+    let (a, b) = (i.src()?, i.src()?);
     i.end()?;
-    let flip = if unsigned { 0 } else { 0x8000_0000 };
     Ok(on_lanes(move |r, m| {
-        let (a, b, least) = (r.int(a), r.int(b), r.pred(least));
-        let v = std::array::from_fn(|l| {
-            let (x, y) = (a[l] ^ flip, b[l] ^ flip);
-            flip ^ if least >> l & 1 != 0 { x.min(y) } else { x.max(y) }
-        });
-        r.set(d, m, v);
+        let (a, b) = (r.int(a), r.int(b));
+        r.set(d, m, std::array::from_fn(|l| a[l].wrapping_add(b[l])));
     }))
 }
 

@@ -26,6 +26,7 @@ mod int;
 mod launch;
 mod link;
 mod memory;
+mod minmax;
 mod op;
 mod pool;
 mod program;

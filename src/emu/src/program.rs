@@ -14,11 +14,12 @@ use crate::op::{Op, Run};
 use crate::pool::Pool;
 use crate::regs::Pred;
 use crate::warp::Warp;
-use crate::{access, atomic, convert, cross, double, float, flow, half, int, tensor, xu};
+use crate::{access, atomic, convert, cross, double, float, flow, half, int, minmax, tensor, xu};
 
 /// The tables of all rooms that execute.
 const TABLES: &[&[(&str, Builder)]] = &[
     int::TABLE,
+    minmax::TABLE,
     float::TABLE,
     double::TABLE,
     half::TABLE,

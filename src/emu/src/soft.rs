@@ -348,7 +348,7 @@ mod tests {
             let (x, y, z) = (f32::from_bits(a), f32::from_bits(b), f32::from_bits(c));
             let same = |got: u64, want: f32| match want.is_nan() {
                 true => assert_eq!(got, F32.nan()),
-                false => assert_eq!(got, want.to_bits().into(), "{x:e} {y:e} {z:e}"),
+                false => assert_eq!(got, u64::from(want.to_bits()), "{x:e} {y:e} {z:e}"),
             };
             let (a, b, c) = (a.into(), b.into(), c.into());
             same(add(F32, a, b, Round::Nearest), x + y);

@@ -219,7 +219,7 @@ fn imma(i: &mut Decode<'_>) -> Built {
 }
 
 fn dmma(i: &mut Decode<'_>) -> Built {
-    i.need(&[("884", ())])?;
+    i.need(&[("884", ()), ("8x8x4", ())])?;
     let d = i.dst_wide(4)?;
     let (a, b, c) = (i.src_wide(2)?, i.src_wide(2)?, i.src_wide(4)?);
     no_predicate(i)?;

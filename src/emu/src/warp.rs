@@ -334,13 +334,14 @@ impl Warp {
             let mut left = self.waiting[b];
             while left != 0 {
                 let lane = left.trailing_zeros() as usize;
-                // Lanes that know the same members wait for each other.
+                // Lanes that know the same members wait for each other. Others at the same barrier may be of a call further up, which
+                // has its members in a register meanwhile.
                 let members = self.barriers[b][lane];
                 let group = each(left)
                     .filter(|&l| self.barriers[b][l] == members)
                     .fold(0, |m, l| m | 1 << l);
                 left &= !group;
-                if members & self.alive & !self.waiting[b] == 0 {
+                if members & self.alive & !group == 0 {
                     self.waiting[b] &= !group;
                     self.ready |= group;
                 }
