@@ -99,3 +99,36 @@ fn a_list_stays_with_its_cubin() {
         "temporary files are left"
     );
 }
+
+#[test]
+fn the_report_says_what_went_in_and_what_came_out() {
+    let moved = Moved::new();
+    let count = |args: &[&str], list: &str| {
+        let (code, said) = moved.run(args);
+        assert_eq!(code, Some(0), "{said}");
+        let kernels: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        let kernels = kernels.as_array().expect("a list").clone();
+        let sum = kernels
+            .iter()
+            .map(|k| k[list].as_array().expect("offsets").len())
+            .sum::<usize>();
+        (kernels.len(), sum)
+    };
+    let [list, again, out] = ["list", "again", "out"].map(|n| moved.path(n));
+    let lines = fs::read_to_string(&list).expect("a list").lines().count();
+    assert!(lines > 0);
+    let put_in = [CUBIN, "--list", &again, "-o", &out, "--json"];
+    assert_eq!(count(&put_in, "inserted"), (4, lines));
+    let take_out = [
+        &moved.path("moved"),
+        "--take-out",
+        "--list",
+        &list,
+        "-o",
+        &out,
+        "--json",
+    ];
+    assert_eq!(count(&take_out, "taken_out"), (4, lines));
+    let (_, said) = moved.run(&take_out[..take_out.len() - 1]);
+    assert!(said.ends_with(&format!("{lines} instructions taken out\n")), "{said}");
+}

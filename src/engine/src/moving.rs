@@ -23,6 +23,8 @@ pub struct KernelMove {
     pub name: String,
     /// Byte offsets of the instructions put in, in the new code.
     pub inserted: Vec<u32>,
+    /// Byte offsets of the instructions taken out, in the old code.
+    pub taken_out: Vec<u32>,
     /// Why the kernel stayed where it was.
     pub left_alone: Option<String>,
 }
@@ -121,6 +123,7 @@ fn move_all(opened: &Opened<'_>, images: &Images<'_>, plan: &Plan<'_>) -> Result
                 for kernel in kernels.iter_mut().filter(|k| k.left_alone.is_none()) {
                     kernel.left_alone = Some(why.to_string());
                     kernel.inserted.clear();
+                    kernel.taken_out.clear();
                 }
             }
         }
@@ -142,17 +145,19 @@ fn one_section(
         target: image.target().to_string(),
         name: code.name.to_owned(),
         inserted: Vec::new(),
+        taken_out: Vec::new(),
         left_alone: None,
     };
     let source = Source::from_code(image.target(), code);
     let moved = plan(index, isa, &source).and_then(|movement| {
         let Some(movement) = movement else { return Ok(None) };
         let moved = ir::move_code(isa, &source, &movement)?;
-        Ok(Some((tables(isa, image, code, &source)?, moved)))
+        Ok(Some((movement.delete, tables(isa, image, code, &source)?, moved)))
     });
     match moved {
         Ok(None) => (report, None),
         Ok(Some((
+            deleted,
             tables,
             Moved {
                 code: bytes,
@@ -162,6 +167,7 @@ fn one_section(
             },
         ))) => {
             report.inserted = inserted;
+            report.taken_out = deleted.into_iter().map(|at| at * Word::BYTES as u32).collect();
             let section = code.section;
             let moved = CodeMove {
                 section,

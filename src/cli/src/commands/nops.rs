@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
+use engine::moving::KernelMove;
 
 use crate::Finding;
 use crate::args;
@@ -38,24 +39,32 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
     }
     output::write_rewritten(&a.output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
     list.map_or(Ok(()), output::Staged::commit)?;
+    match a.json {
+        true => output::json(out, &done.kernels)?,
+        false => write_text(out, &done.kernels, a.take_out)?,
+    }
+    let complete = done.kernels.iter().all(|k| k.left_alone.is_none());
+    Ok(if complete { Finding::Good } else { Finding::Difference })
+}
+
+fn write_text(out: &mut dyn Write, kernels: &[KernelMove], take_out: bool) -> Result<()> {
     let mut left_alone = 0;
-    for k in &done.kernels {
+    for k in kernels {
         if let Some(why) = &k.left_alone {
             left_alone += 1;
             writeln!(out, "nops: {} {}: left alone: {why}", k.target, k.name)?;
         }
     }
-    let inserted: usize = done.kernels.iter().map(|k| k.inserted.len()).sum();
+    let (moved, what) = match take_out {
+        true => (kernels.iter().map(|k| k.taken_out.len()).sum::<usize>(), "taken out"),
+        false => (kernels.iter().map(|k| k.inserted.len()).sum(), "put in"),
+    };
     writeln!(
         out,
-        "total: {} kernels, {left_alone} left alone, {inserted} instructions put in",
-        done.kernels.len()
+        "total: {} kernels, {left_alone} left alone, {moved} instructions {what}",
+        kernels.len()
     )?;
-    Ok(if left_alone == 0 {
-        Finding::Good
-    } else {
-        Finding::Difference
-    })
+    Ok(())
 }
 
 fn listed(a: &args::Nops) -> Result<BTreeMap<(usize, String), Vec<u32>>> {
