@@ -119,8 +119,10 @@ Examples:
   sass2mlir regalloc K.cubin -o OUT.cubin             a fresh allocation, never with more registers
   sass2mlir regalloc K.cubin --scramble 7 --fresh     random registers, then a fresh allocation of that
 
-Each result is lifted again: its def-use graph must be the original's. Stall counts and scoreboards are those of the old
-registers, so do not run such a file before `check` has passed it. Exit code 1 when a kernel is left alone or, with
+Each result is lifted again: its def-use graph must be the original's. Stall counts and scoreboards stay, so no value gets
+a register that an instruction may still read or write; where the target has a latency model, the hazard checker must find
+nothing that it did not find before. A kernel for which one of these fails stays as it was, with the reason.
+Exit code 1 when a kernel is left alone or, with
 --pinned, differs.")]
     Regalloc(Regalloc),
 
@@ -349,6 +351,10 @@ pub struct Nops {
     /// Where to write the result
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `disasm`
@@ -398,6 +404,10 @@ pub struct Asm {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
+    /// Take the kernels' Mercury form out (sm_100 and up), from which a driver may build their code again
+    #[arg(long, requires = "into")]
+    pub strip_mercury: bool,
+
     /// The scheduling column of instructions that have none, such as B------:R-:W-:-:S15
     #[arg(long, value_name = "COLUMN")]
     pub schedule: Option<Control>,
@@ -438,6 +448,10 @@ pub struct Lower {
     #[arg(long, value_name = "N")]
     pub image: Option<usize>,
 
+    /// Take the kernels' Mercury form out (sm_100 and up), from which a driver may build their code again
+    #[arg(long)]
+    pub strip_mercury: bool,
+
     /// Where to write the result
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
@@ -467,7 +481,7 @@ pub struct Info {
     pub cycles: bool,
 
     /// Threads of a block, for kernels that do not say
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub block_threads: u32,
 
     /// Draw them too: a file a kernel, NAME.SM.svg

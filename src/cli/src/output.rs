@@ -215,12 +215,12 @@ pub fn file_stem(name: &str) -> String {
 }
 
 /// Writes a rewritten file as [`write_atomically`] does. Kernels in Mercury form are taken out first if the user asked for it; else
-/// the user is told of them, if the file changed.
+/// the user is told of them, if code beside them changed.
 pub fn write_rewritten(path: &Path, bytes: &[u8], input: &Path, old: &[u8], strip_mercury: bool) -> Result<()> {
     if strip_mercury {
         return write_atomically(path, &engine::mercury::strip(bytes)?, Some(input));
     }
-    if bytes != old && engine::mercury::is_in(bytes)? {
+    if engine::mercury::is_stale(old, bytes)? {
         eprintln!("sass2mlir: {}: warning: {}", input.display(), engine::mercury::WARNING);
     }
     write_atomically(path, bytes, Some(input))

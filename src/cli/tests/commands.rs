@@ -624,6 +624,42 @@ fn a_table_that_differs_is_a_difference() {
     assert!(r.code == 1 && r.out.contains("DIFFERENT"), "{}", r.out);
 }
 
+/// Who touches only an image that has no Mercury form, or nothing, is not warned of one.
+#[test]
+fn the_warning_of_mercury_is_for_what_was_rewritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let [file, out, list] = ["two.fatbin", "out", "list"].map(|n| dir.path().join(n));
+    fs::write(
+        &file,
+        fatbin(&[(kernels("../sm_100a/own_features.cubin"), 100), (mul_mat(), 87)]),
+    )
+    .unwrap();
+    let warned = |args: &[&str]| {
+        let r = run(args);
+        assert!(matches!(r.code, 0 | 1), "{}", r.err);
+        r.err.contains("Mercury")
+    };
+    let rewrite = |sm: &str, rest: &[&str]| {
+        let args = ["nops", s(&file), "--arch", sm, "--list", s(&list), "-o", s(&out)];
+        warned(&[&args[..], rest].concat())
+    };
+    assert!(rewrite("sm_100a", &[]));
+    assert!(!rewrite("sm_100a", &["--strip-mercury"]));
+    assert!(!rewrite("sm_87", &[]));
+    let text = dir.path().join("k.mlir");
+    ok(&["lift", s(&file), "--arch", "sm_100a", "-o", s(&text)]);
+    assert!(!warned(&["lower", s(&text), "--into", s(&file), "-o", s(&out)]));
+}
+
+#[test]
+fn blocks_have_between_1_and_1024_threads() {
+    for threads in ["0", "1025", "99999"] {
+        let file = mul_mat();
+        let args = ["info", s(&file), "--pressure", "--block-threads", threads];
+        bad(&args, &["--block-threads", "1..=1024"]);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn output_is_atomic_and_keeps_permissions() {

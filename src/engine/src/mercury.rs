@@ -7,11 +7,15 @@ use crate::open::Opened;
 /// What a user should know when such a file is rewritten.
 pub const WARNING: &str = "the kernels are there in Mercury form too, which stays as it was: a driver may build its code from that (--strip-mercury takes it out)";
 
-/// True if an image of the file has Mercury sections.
-pub fn is_in(bytes: &[u8]) -> Result<bool, Error> {
-    let opened = Opened::new(bytes)?;
-    let images = opened.images(Which::default())?;
-    Ok(images.list.iter().any(|i| i.image.abi().mercury))
+/// True if an image of the file that has Mercury sections was rewritten: `new` is `old` with some of its images replaced.
+pub fn is_stale(old: &[u8], new: &[u8]) -> Result<bool, Error> {
+    if old == new {
+        return Ok(false);
+    }
+    let (old, new) = (Opened::new(old)?, Opened::new(new)?);
+    let (before, after) = (old.images(Which::default())?, new.images(Which::default())?);
+    let mut pairs = before.list.iter().zip(&after.list);
+    Ok(pairs.any(|(b, a)| a.image.abi().mercury && b.image.bytes() != a.image.bytes()))
 }
 
 /// The file with the Mercury sections of every image taken out.

@@ -185,7 +185,7 @@ fn put_into(
             a.text.display()
         );
     }
-    output::write_atomically(output, &opened.rebuild(&replaced)?, Some(into))?;
+    output::write_rewritten(output, &opened.rebuild(&replaced)?, into, &file, a.strip_mercury)?;
     report(a, target, sections, Some(&changed), out)
 }
 

@@ -104,7 +104,13 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
             "{into}: has no kernel {name} for {target}, which {text_name} replaces; `sass2mlir info {into}` lists them"
         );
     }
-    output::write_atomically(&a.output, &opened.rebuild(&replaced)?, Some(&a.into))?;
+    output::write_rewritten(
+        &a.output,
+        &opened.rebuild(&replaced)?,
+        &a.into,
+        opened.bytes(),
+        a.strip_mercury,
+    )?;
     if a.json {
         output::json(out, &report)?;
         return Ok(Finding::Good);
