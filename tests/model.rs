@@ -185,3 +185,99 @@ fn the_comparison_of_listings_sees_differences() {
     assert!(changed(&|s| s.lines[3].1 = "EXIT".into()).is_some());
     assert!(changed(&|s| s.lines.insert(2, (8, "NOP".into()))).is_some());
 }
+
+/// NVIDIA's occupancy calculation, compiled from the header that the toolkit brings.
+fn occupancy(oracles: &Path, dir: &Path, questions: &str) -> Vec<String> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let found = Command::new("find")
+        .arg(oracles.join("venv"))
+        .args(["-name", "cuda_occupancy.h"])
+        .output();
+    let found = String::from_utf8(found.expect("find").stdout).expect("UTF-8");
+    let header = Path::new(found.lines().next().expect("cuda_occupancy.h: run `make oracles`"));
+    let (source, program) = (
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracles/occupancy.c"),
+        dir.join("occupancy"),
+    );
+    let mut cc = Command::new("cc");
+    cc.arg("-I")
+        .arg(header.parent().expect("a folder"))
+        .arg("-o")
+        .arg(&program)
+        .arg(source);
+    assert!(cc.status().expect("cc").success());
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = child.stdin.take().expect("piped");
+    let questions = questions.to_owned();
+    let writer = std::thread::spawn(move || input.write_all(questions.as_bytes()));
+    let out = child.wait_with_output().expect("it ends");
+    writer.join().expect("no panic").expect("it reads");
+    String::from_utf8(out.stdout)
+        .expect("UTF-8")
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The warps that `info --pressure` says are resident, and the steps of occupancy, are those of NVIDIA's calculation.
+#[test]
+fn occupancy_is_that_of_the_toolkit() {
+    let oracles = folder("SASS_ORACLES");
+    // A file a target.
+    let mut files = std::collections::BTreeMap::new();
+    for file in all_cubins() {
+        files.entry(sm_of(&std::fs::read(&file).unwrap())).or_insert(file);
+    }
+    let (mut questions, mut ours, mut targets) = (String::new(), Vec::new(), BTreeSet::new());
+    let mut unknown = BTreeSet::new();
+    for (sm, file) in &files {
+        for threads in ["32", "64", "96", "128", "256", "352", "512", "1024"] {
+            let out = run(&["info", arg(file), "--pressure", "--json", "--block-threads", threads]);
+            if is_unknown_target(&out) {
+                continue;
+            }
+            let kernels: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+            for kernel in kernels.as_array().expect("a list") {
+                let number = |v: &serde_json::Value| v.as_u64().expect("a number");
+                let (threads, shared) = (number(&kernel["threads"]), number(&kernel["shared_bytes"]));
+                let mut ask = |registers: u64, warps: u64| {
+                    questions += &format!("{} {} {registers} {threads} {shared}\n", sm / 10, sm % 10);
+                    ours.push(format!("{warps}"));
+                };
+                if kernel["warps"].is_null() {
+                    unknown.insert(*sm);
+                    continue;
+                }
+                targets.insert(*sm);
+                ask(number(&kernel["registers"]), number(&kernel["warps"][0]));
+                // At each step so many warps fit, and with one register more fewer do.
+                let mut fewer = 0;
+                for step in kernel["steps"].as_array().expect("a list") {
+                    let (registers, warps) = (number(&step[0]), number(&step[1]));
+                    ask(registers, warps);
+                    if registers < 255 {
+                        ask(registers + 1, fewer);
+                    }
+                    fewer = warps;
+                }
+            }
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let theirs = occupancy(&oracles, dir.path(), &questions);
+    assert_eq!(theirs.len(), ours.len());
+    for ((question, theirs), ours) in questions.lines().zip(&theirs).zip(&ours) {
+        assert_eq!(theirs, ours, "target, registers, threads, shared memory: {question}");
+    }
+    assert!(unknown.iter().all(|sm| *sm == 88), "no limits for {unknown:?}");
+    println!(
+        "occupancy: {} launches on {} targets as NVIDIA's calculation has them",
+        ours.len(),
+        targets.len()
+    );
+}

@@ -1,7 +1,9 @@
 //! How many warps of a kernel fit on one multiprocessor.
 //!
-//! The limits are those of NVIDIA's CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the units in which
-//! registers are handed out are those of its occupancy calculator. Nothing public speaks of sm_88.
+//! The limits are those of NVIDIA's CUDA Programming Guide, section 5.1 "Compute Capabilities", the tables "Device and Streaming
+//! Multiprocessor (SM) Information" and "Memory Information" (of CUDA 13 from 7.5 on, of CUDA 12.9 for 7.0 and 7.2). 10.1 is what CUDA 13
+//! calls 11.0 (PTX ISA 9.0 renamed it). The units in which registers and shared memory are handed out, and the numbers of blocks, are
+//! those of `cuda_occupancy.h` of the CUDA toolkit 13, with which `tests/model.rs` compares. Nothing public speaks of 8.8.
 
 use isa::Target;
 
@@ -18,12 +20,12 @@ pub struct Multiprocessor {
     pub shared: u32,
     /// Bytes of shared memory that the system keeps in each block.
     pub reserved: u32,
+    /// Shared memory is handed out to blocks in so many bytes at a time.
+    pub shared_unit: u32,
 }
 
 /// Registers are handed out to warps in so many at a time.
 const REGISTER_UNIT: u32 = 256;
-/// Shared memory is handed out to blocks in so many bytes at a time; 256 before sm_80.
-const SHARED_UNIT: u32 = 128;
 /// Warps are handed out to the four partitions in turn.
 const PARTITIONS: u32 = 4;
 
@@ -50,6 +52,7 @@ impl Multiprocessor {
             registers: 65536,
             shared: shared * 1024,
             reserved: reserved * 1024,
+            shared_unit: if target.number() < 80 { 256 } else { 128 },
         })
     }
 
@@ -62,7 +65,7 @@ impl Multiprocessor {
             // A partition has its own registers.
             of_warp => self.registers / PARTITIONS / of_warp * PARTITIONS,
         };
-        let of_block = (shared + self.reserved).next_multiple_of(SHARED_UNIT);
+        let of_block = (shared + self.reserved).next_multiple_of(self.shared_unit);
         let by_shared = self.shared.checked_div(of_block).unwrap_or(self.blocks);
         let blocks = (self.warps / warps_in_block)
             .min(by_registers / warps_in_block)
