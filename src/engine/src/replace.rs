@@ -4,10 +4,15 @@ use cubin::nvinfo::{self, Value};
 use cubin::{Code, Patch};
 use isa::{Isa, Word};
 
-/// Replaces the code of one section by new code of the same size. Refused, with the place, where the loader would patch or believe something of
-/// an instruction that is not there any more: a relocated instruction keeps its word but for scheduling, one that `.nv.info` names its form.
+/// Replaces the code of one section by new code of the same size, if [`still_true`] has nothing against it.
 pub fn replace_code(isa: &Isa, patch: &mut Patch<'_, '_>, code: &Code<'_>, new: &[u8]) -> Result<(), String> {
     patch.replace_code(code, new).map_err(|e| e.to_string())?;
+    still_true(isa, code, new)
+}
+
+/// Refuses new code, with the place, where the loader would patch or believe something of an instruction that is not there any more: a
+/// relocated instruction keeps its word but for scheduling, one that `.nv.info` names its form.
+pub fn still_true(isa: &Isa, code: &Code<'_>, new: &[u8]) -> Result<(), String> {
     if new == code.bytes {
         return Ok(());
     }

@@ -9,6 +9,7 @@ use crate::Error;
 use crate::config::{Config, Entry, Mode};
 use crate::mask::{WORD, mask_verify};
 use crate::open::{OpenImage, Opened, Which};
+use crate::replace;
 use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
 use crate::representation::{Internal, Job, Ran, Representation};
 use crate::schedule;
@@ -291,7 +292,8 @@ fn lift<'c>(
     })
 }
 
-/// Lowers what the passes made, holds it against what their edits name, and sees to it that it has no new hazards.
+/// Lowers what the passes made, holds it against what their edits name and what the file says of single instructions, and sees to it that
+/// it has no new hazards.
 fn finish(
     isa: &'static Isa,
     image: &Image<'_>,
@@ -314,6 +316,7 @@ fn finish(
     let lowered = guarded(|| -> Result<_, String> {
         let new = ir::lower(&ran.kernel).map_err(|e| e.to_string())?;
         let changed = mask_verify(code.bytes, &new, &ran.allowed).map_err(|e| e.to_string())?;
+        replace::still_true(isa, code, &new)?;
         let old = ir::Source::from_code(image.target(), code);
         match schedule::repair(isa, &old, &new)? {
             Some((repaired, words)) => {
