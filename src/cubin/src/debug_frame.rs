@@ -1,7 +1,9 @@
 //! `.debug_frame`: call frame information of DWARF, with 64-bit lengths, as ptxas writes it.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::elf::SymbolSection;
 use crate::movement::CodeMove;
+use crate::{CubinError, Image};
 
 /// A frame description: byte offsets in the section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +14,9 @@ pub(crate) struct Frame {
     program: (usize, usize),
     /// Bytes of code that an advance by one stands for.
     unit: u64,
+    /// Its common entry, and its end.
+    common: usize,
+    common_end: usize,
 }
 
 /// In front of a 64-bit length.
@@ -34,7 +39,7 @@ pub(crate) fn frames(data: &[u8]) -> Result<Vec<Frame>, (usize, String)> {
         if u64_at(data, at + 12) == COMMON {
             // Version, an empty augmentation, the unit.
             match data.get(at + 20..at + 23) {
-                Some(&[_, 0, unit]) if unit < 0x80 => units.insert(at as u64, u64::from(unit)),
+                Some(&[_, 0, unit]) if unit < 0x80 => units.insert(at as u64, (u64::from(unit), end)),
                 _ => return Err((at, "a common entry of another kind".into())),
             };
         } else {
@@ -43,10 +48,13 @@ pub(crate) fn frames(data: &[u8]) -> Result<Vec<Frame>, (usize, String)> {
             if program.0 > end {
                 return Err((at, "a frame is cut short".into()));
             }
+            let (unit, common_end) = unit.ok_or_else(|| (at, "a frame without its common entry".to_owned()))?;
             list.push(Frame {
                 location: at + 20,
                 program,
-                unit: unit.ok_or_else(|| (at, "a frame without its common entry".to_owned()))?,
+                unit,
+                common: u64_at(data, at + 12) as usize,
+                common_end,
             });
         }
         at = end;
@@ -125,4 +133,131 @@ fn skip(data: &[u8], at: usize, op: u8) -> Option<usize> {
         0x10 | 0x16 => block(number(at)?),
         _ => None,
     }
+}
+
+/// The registers (of the file that DWARF numbers with 5 in bits 31:24: `R`) that a frame description and its common entry name; `None` if
+/// they cannot be read.
+pub(crate) fn registers(data: &[u8], frame: &Frame) -> Option<Vec<u8>> {
+    let mut named = Vec::new();
+    let mut common = Reader {
+        data,
+        at: frame.common + 23,
+    };
+    // Behind version, augmentation and unit: the factor of offsets, the return address.
+    common.number()?;
+    common.number()?;
+    program(&mut common, frame.common_end, &mut named)?;
+    program(
+        &mut Reader {
+            data,
+            at: frame.program.0,
+        },
+        frame.program.1,
+        &mut named,
+    )?;
+    named.retain(|n| n >> 24 == 5 && n & 0xff_ffff < 0xff);
+    Some(named.into_iter().map(|n| n as u8).collect())
+}
+
+struct Reader<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        self.at += 1;
+        self.data.get(self.at - 1).copied()
+    }
+
+    /// An LEB128, whose sign does not matter here.
+    fn number(&mut self) -> Option<u64> {
+        let (mut value, mut shift) = (0u64, 0);
+        loop {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+    }
+}
+
+/// The registers that the instructions up to `end` name.
+fn program(r: &mut Reader<'_>, end: usize, named: &mut Vec<u64>) -> Option<()> {
+    while r.at < end {
+        match r.byte()? {
+            0x00 | 0x0a | 0x0b | 0x40..=0x7f => {}
+            0x02 => r.at += 1,
+            0x03 => r.at += 2,
+            0x04 => r.at += 4,
+            // The number of a register is part of the instruction, and too small for one of file 5.
+            0x80..=0xbf => drop(r.number()?),
+            0xc0..=0xff => {}
+            0x06 | 0x07 | 0x08 | 0x0d => named.push(r.number()?),
+            0x0e | 0x13 => drop(r.number()?),
+            0x09 => named.extend([r.number()?, r.number()?]),
+            0x05 | 0x0c | 0x11 | 0x12 | 0x14 => {
+                named.push(r.number()?);
+                r.number()?;
+            }
+            0x0f => expression(r, named)?,
+            0x10 | 0x16 => {
+                named.push(r.number()?);
+                expression(r, named)?;
+            }
+            _ => return None,
+        }
+    }
+    (r.at == end).then_some(())
+}
+
+/// The registers of an expression: an address, a register and a number, a sum.
+fn expression(r: &mut Reader<'_>, named: &mut Vec<u64>) -> Option<()> {
+    let length = r.number()? as usize;
+    let end = r.at.checked_add(length)?;
+    while r.at < end {
+        match r.byte()? {
+            0x03 => r.at += 8,
+            0x22 => {}
+            0x92 => {
+                named.push(r.number()?);
+                r.number()?;
+            }
+            _ => return None,
+        }
+    }
+    (r.at == end).then_some(())
+}
+
+/// The registers that the frames of a section's code name, ascending. Whoever unwinds the stack looks for them by these numbers.
+pub fn frame_registers(image: &Image<'_>, code: usize) -> Result<Vec<u8>, CubinError> {
+    let mut sections = image.sections().iter();
+    let Some(section) = sections.find(|s| s.name == ".debug_frame" && s.has_bytes()).copied() else {
+        return Ok(Vec::new());
+    };
+    let malformed = |at: usize, what: String| CubinError::Malformed {
+        place: section.place(),
+        offset: section.offset + at as u64,
+        what,
+    };
+    let relocations = image.relocations(section.index)?;
+    let data = image.section_data(section.index)?;
+    let mut all = Vec::new();
+    for frame in frames(data).map_err(|(at, what)| malformed(at, what))? {
+        let relocation = relocations.iter().find(|r| r.offset == frame.location as u64);
+        let symbol = relocation.and_then(|r| image.symbols().get(r.symbol as usize));
+        // A frame of nobody knows whom counts too.
+        if symbol.is_some_and(|s| s.section != SymbolSection::Section(code)) {
+            continue;
+        }
+        let named = registers(data, &frame);
+        all.extend(
+            named.ok_or_else(|| malformed(frame.location, "a frame that cannot be read names registers".into()))?,
+        );
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
 }

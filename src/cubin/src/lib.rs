@@ -32,6 +32,7 @@ mod target;
 
 pub use code::Code;
 pub use container::Container;
+pub use debug_frame::frame_registers;
 pub use error::CubinError;
 pub use image::Image;
 #[cfg(feature = "lines")]

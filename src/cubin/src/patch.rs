@@ -1,7 +1,7 @@
 //! Writing back: code replaced in place, every other byte as it was.
 
 use crate::code::Code;
-use crate::nvinfo::{self, Value};
+use crate::nvinfo::{self, Attribute, Value};
 use crate::{CubinError, Image};
 
 /// A copy of a cubin in which code is replaced. Sizes never change, so nothing else moves.
@@ -69,6 +69,20 @@ impl<'i, 'a> Patch<'i, 'a> {
             let header = self.image.header().section_table as usize + 64 * code.section;
             self.bytes[header + 47] = byte;
         }
+        Ok(())
+    }
+
+    /// Overwrites bytes in the payload of an attribute of the image, from a position in it on.
+    pub fn set_attribute(&mut self, attribute: &Attribute<'_>, at: usize, bytes: &[u8]) -> Result<(), CubinError> {
+        let payload = attribute.offset as usize + 4;
+        if at + bytes.len() > attribute.payload.len() {
+            return Err(CubinError::Malformed {
+                place: format!("attribute EIATTR_{}", attribute.name().unwrap_or("?")),
+                offset: attribute.offset,
+                what: format!("it has no {} bytes at {at:#x}", bytes.len()),
+            });
+        }
+        self.bytes[payload + at..payload + at + bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 

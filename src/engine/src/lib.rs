@@ -13,6 +13,7 @@ mod error;
 pub mod mask;
 pub mod mercury;
 pub mod moving;
+mod named;
 mod open;
 pub mod regalloc;
 mod replace;

@@ -1,15 +1,17 @@
 //! Register allocation over the kernels of a file, each with the proof that it is the same kernel.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cubin::nvinfo::code as attribute;
-use cubin::{Code, Image, Patch};
-use ir::{Allocated, Allocation, Kernel};
+use cubin::{Code, CubinError, Image, Patch};
+use ir::{Allocated, Allocation, Constraints, Kernel, Pin};
 use isa::Isa;
 use rayon::prelude::*;
+use sched::Model;
 use serde::Serialize;
 
 use crate::Error;
+use crate::named::Named;
 use crate::open::{Images, Opened};
 
 /// What to do with the registers.
@@ -40,6 +42,8 @@ pub struct KernelAllocation {
     pub kept: Vec<String>,
     /// All bytes of the code are as they were.
     pub identical: bool,
+    /// A latency model of the target finds no hazard in the new code that was not in the old.
+    pub checked: bool,
     /// Why the kernel stayed as it was.
     pub left_alone: Option<String>,
 }
@@ -63,9 +67,14 @@ impl std::fmt::Display for KernelAllocation {
         }
         let counts: Vec<String> = self.registers.iter().map(u16::to_string).collect();
         let (all, moved) = self.groups;
+        let proof = if self.checked {
+            "same def-use, no new hazard"
+        } else {
+            "same def-use"
+        };
         write!(
             f,
-            "{moved} of {all} groups moved, registers {}, same def-use",
+            "{moved} of {all} groups moved, registers {}, {proof}",
             counts.join(" -> ")
         )?;
         if !self.kept.is_empty() {
@@ -103,22 +112,25 @@ pub fn regalloc(
             image: open.path.to_owned(),
             cause,
         })?;
+        let model = Model::new(image.target()).ok();
+        let work = Work {
+            isa,
+            image,
+            model: model.as_ref(),
+            how,
+        };
         let done: Vec<_> = codes
             .par_iter()
             .map(|code| {
-                let one = one_kernel(isa, image, code, how);
+                let one = work.kernel(code);
                 tick();
                 one
             })
             .collect();
         let mut patch = Patch::new(image);
         for (code, (report, new)) in codes.iter().zip(done) {
-            if let Some((bytes, registers)) = new {
-                let patched = patch.replace_code(code, &bytes).and_then(|()| match registers {
-                    Some(n) => patch.set_registers(code, n),
-                    None => Ok(()),
-                });
-                patched.map_err(|cause| Error::Cubin {
+            if let Some(new) = new {
+                new.write(&mut patch, code).map_err(|cause| Error::Cubin {
                     image: open.path.to_owned(),
                     cause,
                 })?;
@@ -133,69 +145,141 @@ pub fn regalloc(
     })
 }
 
-/// New code, and the new register count if it changes.
-type New = (Vec<u8>, Option<u32>);
+/// What a kernel becomes.
+struct New<'i> {
+    code: Vec<u8>,
+    /// The register count, if it changes.
+    registers: Option<u32>,
+    /// What else of the file follows.
+    named: Option<Named<'i>>,
+}
 
-fn one_kernel(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, how: How) -> (KernelAllocation, Option<New>) {
-    let mut report = KernelAllocation {
-        target: image.target().to_string(),
-        name: code.name.to_owned(),
-        registers: Vec::new(),
-        groups: (0, 0),
-        kept: Vec::new(),
-        identical: false,
-        left_alone: None,
-    };
-    let done = catch_unwind(AssertUnwindSafe(|| rewrite(isa, image, code, how, &mut report)));
-    match done.unwrap_or_else(|_| Err("a panic inside; please report it with this file".to_owned())) {
-        Ok(new) => {
-            report.identical = new.0 == code.bytes;
-            (report, Some(new))
+impl New<'_> {
+    fn write(&self, patch: &mut Patch<'_, '_>, code: &Code<'_>) -> Result<(), CubinError> {
+        patch.replace_code(code, &self.code)?;
+        if let Some(named) = &self.named {
+            named.write(patch)?;
         }
-        Err(why) => {
-            report.left_alone = Some(why);
-            (report, None)
-        }
+        self.registers.map_or(Ok(()), |n| patch.set_registers(code, n))
     }
 }
 
-fn rewrite(
+/// What is to be done to the kernels of an image.
+#[derive(Clone, Copy)]
+struct Work<'i> {
     isa: &'static Isa,
-    image: &Image<'_>,
-    code: &Code<'_>,
+    image: &'i Image<'i>,
+    model: Option<&'i Model>,
     how: How,
-    report: &mut KernelAllocation,
-) -> Result<New, String> {
-    let target = image.target();
-    let mut kernel = ir::lift(isa, &ir::Source::from_code(target, code)).map_err(|e| e.to_string())?;
-    let before = ir::top_register(&kernel);
-    report.registers.push(before);
-    let steps: &[Allocation] = match how {
-        How::Pinned => &[],
-        How::Fresh => &[Allocation::Fresh],
-        How::Scrambled(seed) => &[Allocation::Scrambled(seed)],
-        How::ScrambledThenFresh(seed) => &[Allocation::Scrambled(seed), Allocation::Fresh],
-    };
-    if steps.is_empty() {
+}
+
+impl<'i> Work<'i> {
+    fn kernel(self, code: &'i Code<'i>) -> (KernelAllocation, Option<New<'i>>) {
+        let mut report = KernelAllocation {
+            target: self.image.target().to_string(),
+            name: code.name.to_owned(),
+            registers: Vec::new(),
+            groups: (0, 0),
+            kept: Vec::new(),
+            identical: false,
+            checked: false,
+            left_alone: None,
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| self.rewrite(code, &mut report)));
+        match done.unwrap_or_else(|_| Err("a panic inside; please report it with this file".to_owned())) {
+            Ok(new) => {
+                report.identical = new.code == code.bytes;
+                (report, Some(new))
+            }
+            Err(why) => {
+                report.left_alone = Some(why);
+                (report, None)
+            }
+        }
+    }
+
+    fn rewrite(self, code: &'i Code<'i>, report: &mut KernelAllocation) -> Result<New<'i>, String> {
+        let steps: &[Allocation] = match self.how {
+            How::Pinned => return self.pinned(code, report),
+            How::Fresh => &[Allocation::Fresh],
+            How::Scrambled(seed) => &[Allocation::Scrambled(seed)],
+            How::ScrambledThenFresh(seed) => &[Allocation::Scrambled(seed), Allocation::Fresh],
+        };
+        let mut named = Named::of(self.image, code)?;
+        let constraints = Constraints {
+            reserved: named.frames.clone(),
+        };
+        let original = self.lift(code, code.bytes, named.held())?;
+        let before = ir::top_register(&original);
+        report.registers.push(before);
+        named.follow(&original)?;
+        let mut kernel = original.clone();
+        for (n, step) in steps.iter().enumerate() {
+            let done = ir::allocate(&mut kernel, *step, &constraints)?;
+            note(&done, n == 0, report);
+            named.follow(&kernel)?;
+            kernel = self.lifted_again(code, &kernel, named.held())?;
+        }
+        kernel.drop_reuse();
+        let bytes = ir::lower(&kernel).map_err(|e| e.to_string())?;
+        if let Some(model) = self.model {
+            self.no_new_hazard(model, &original, &self.lift(code, &bytes, named.held())?)?;
+            report.checked = true;
+        }
+        let after = ir::top_register(&kernel);
+        // Two registers are the hardware's; a kernel may have asked for more than it names.
+        let registers = code
+            .registers
+            .map(|old| (u32::from(after) + 2).max(old.min(old + u32::from(after) - u32::from(before))));
+        Ok(New {
+            code: bytes,
+            registers: registers.filter(|r| Some(*r) != code.registers),
+            named: Some(named),
+        })
+    }
+
+    /// Every value where its word says, written into words whose registers were cleared.
+    fn pinned(self, code: &Code<'_>, report: &mut KernelAllocation) -> Result<New<'i>, String> {
+        let mut kernel = self.lift(code, code.bytes, Vec::new())?;
+        report.registers.push(ir::top_register(&kernel));
         kernel.clear_registers();
-        return Ok((ir::lower(&kernel).map_err(|e| e.to_string())?, None));
+        Ok(New {
+            code: ir::lower(&kernel).map_err(|e| e.to_string())?,
+            registers: None,
+            named: None,
+        })
     }
-    if let Some(why) = names_registers(image, code) {
-        return Err(why);
+
+    fn lift(self, code: &Code<'_>, bytes: &[u8], held: Vec<(u64, Pin)>) -> Result<Kernel, String> {
+        let source = ir::Source {
+            code: bytes,
+            held,
+            ..ir::Source::from_code(self.image.target(), code)
+        };
+        ir::lift(self.isa, &source).map_err(|e| e.to_string())
     }
-    for (n, step) in steps.iter().enumerate() {
-        let done = ir::allocate(&mut kernel, *step)?;
-        note(&done, n == 0, report);
-        kernel = lifted_again(isa, image, code, &kernel)?;
+
+    /// The kernel as its own code gives it back, proven to be the same kernel.
+    fn lifted_again(self, code: &Code<'_>, kernel: &Kernel, held: Vec<(u64, Pin)>) -> Result<Kernel, String> {
+        let mut cleared = kernel.clone();
+        cleared.clear_registers();
+        let bytes = ir::lower(&cleared).map_err(|e| format!("lower: {e}"))?;
+        let again = self.lift(code, &bytes, held).map_err(|e| format!("lift again: {e}"))?;
+        ir::same_def_use(kernel, &again).map_err(|e| format!("lifted again it is another kernel: {e}"))?;
+        Ok(again)
     }
-    kernel.drop_reuse();
-    let bytes = ir::lower(&kernel).map_err(|e| e.to_string())?;
-    let after = ir::top_register(&kernel);
-    // Two registers are the hardware's; a kernel may have asked for more than it names.
-    let registers = code
-        .registers
-        .map(|old| (u32::from(after) + 2).max(old.min(old + u32::from(after) - u32::from(before))));
-    Ok((bytes, registers.filter(|r| Some(*r) != code.registers)))
+
+    /// Values that share a register now must not get into each other's way: what a latency model finds wrong, the old code had too.
+    fn no_new_hazard(self, model: &Model, before: &Kernel, after: &Kernel) -> Result<(), String> {
+        let old = sched::check(self.isa, model, before);
+        let key = |f: &sched::Finding| (f.hazard, f.kind, f.earlier, f.at);
+        let known: HashSet<_> = old.findings.iter().map(key).collect();
+        let new = sched::check(self.isa, model, after);
+        let first = new.findings.iter().find(|f| !known.contains(&key(f)));
+        first.map_or(Ok(()), |hazard| {
+            Err(format!("other registers would be a hazard: {hazard}"))
+        })
+    }
 }
 
 fn note(done: &Allocated, first: bool, report: &mut KernelAllocation) {
@@ -204,39 +288,4 @@ fn note(done: &Allocated, first: bool, report: &mut KernelAllocation) {
     if first {
         report.groups = done.groups;
     }
-}
-
-/// The kernel as its own code gives it back, proven to be the same kernel.
-fn lifted_again(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, kernel: &Kernel) -> Result<Kernel, String> {
-    let mut cleared = kernel.clone();
-    cleared.clear_registers();
-    let bytes = ir::lower(&cleared).map_err(|e| format!("lower: {e}"))?;
-    let source = ir::Source {
-        code: &bytes,
-        ..ir::Source::from_code(image.target(), code)
-    };
-    let again = ir::lift(isa, &source).map_err(|e| format!("lift again: {e}"))?;
-    ir::same_def_use(kernel, &again).map_err(|e| format!("lifted again it is another kernel: {e}"))?;
-    Ok(again)
-}
-
-/// Attributes and sections that name registers, and would go on naming the old ones.
-fn names_registers(image: &Image<'_>, code: &Code<'_>) -> Option<String> {
-    let debug = image
-        .sections()
-        .iter()
-        .find(|s| s.name.contains("reg_sass") || s.name.contains("reg_type") || s.name == ".debug_loc");
-    if let Some(section) = debug {
-        return Some(format!(
-            "`{}` names registers: strip the debug information first",
-            section.name
-        ));
-    }
-    let named = code.attributes.iter().find(|a| match a.code {
-        attribute::COOP_GROUP_MASK_REGIDS => a.payload.chunks(4).any(|w| w != [0xff; 4]),
-        attribute::MBARRIER_INSTR_OFFSETS => a.payload.chunks(16).any(|r| r.get(4) != Some(&0xff)),
-        attribute::INSTR_REG_MAP | attribute::ATOM16_EMUL_INSTR_REG_MAP => true,
-        _ => false,
-    })?;
-    Some(format!("EIATTR_{} names registers", named.name().unwrap_or("?")))
 }

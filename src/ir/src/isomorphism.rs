@@ -130,6 +130,10 @@ impl Map<'_> {
                 if !reads[n..].iter().all(same) {
                     return fail(x, "the other side of the call gets another value");
                 }
+            } else if reads.len() != others.len()
+                || !reads[n..].iter().zip(&others[m..]).all(|(v, w)| self.same(*v, *w))
+            {
+                return fail(x, "what is looked for in a register is another value");
             }
         }
         let edges = |k: &Kernel| k.block(block).successors().map(|(to, _)| to).collect::<Vec<_>>();

@@ -67,7 +67,7 @@ pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError>
         layouts: &layouts.list,
     };
     let cfg = Cfg::new(source, &code);
-    let body = Body::new(&code, &cfg).ok_or_else(|| tangled(source, &cfg, 0))?;
+    let body = Body::new(source, &code, &cfg).ok_or_else(|| tangled(source, &cfg, 0))?;
     let (succ_start, succs) = body.graph(&cfg);
     let graph = Graph {
         start: &succ_start,
@@ -107,7 +107,7 @@ struct Body {
 }
 
 impl Body {
-    fn new(code: &Decoded<'_>, cfg: &Cfg) -> Option<Body> {
+    fn new(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg) -> Option<Body> {
         let n = cfg.code_end();
         let mut body = Body {
             read_start: Vec::with_capacity(n + 1),
@@ -128,6 +128,8 @@ impl Body {
                 layout.each_merge(word, |pin| body.reads.push(pin.to_bits()));
                 layout.each_write(word, |pin| body.writes.push(pin.to_bits()));
             }
+            let held = source.held.iter().filter(|(offset, _)| *offset == i as u64 * 16);
+            body.reads.extend(held.map(|(_, pin)| pin.to_bits()));
         }
         body.read_start.push(body.reads.len() as u32);
         body.write_start.push(body.writes.len() as u32);

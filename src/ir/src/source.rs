@@ -2,6 +2,8 @@
 
 use isa::Target;
 
+use crate::pin::Pin;
+
 /// The code of one `.text.X` section, with what the rest of the file says about it.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
@@ -19,6 +21,9 @@ pub struct Source<'a> {
     pub indirect_branches: Vec<(u64, Vec<u64>)>,
     /// Byte offsets of instructions whose code label is filled in by a relocation: their field is not a local target.
     pub relocated: Vec<u64>,
+    /// Registers in which something outside of the code looks for a value when it comes to an instruction, by the instruction's byte
+    /// offset: the instruction then reads them as well, behind all that it names. Only whoever renames registers needs to say so.
+    pub held: Vec<(u64, Pin)>,
 }
 
 impl<'a> Source<'a> {
@@ -32,6 +37,7 @@ impl<'a> Source<'a> {
             labels: Vec::new(),
             indirect_branches: Vec::new(),
             relocated: Vec::new(),
+            held: Vec::new(),
         }
     }
 }
@@ -51,6 +57,7 @@ impl<'a> Source<'a> {
             labels: code.labels.iter().map(|l| l.offset).collect(),
             indirect_branches: tables.collect(),
             relocated: code.relocations.iter().map(|r| r.offset).collect(),
+            held: Vec::new(),
         }
     }
 }

@@ -5,6 +5,8 @@ mod common;
 use common::*;
 use sass2mlir_ir as ir;
 
+const NOTHING: ir::Constraints = ir::Constraints { reserved: Vec::new() };
+
 /// The kernel as its own code gives it back, every register written from the pins alone.
 fn again(isa: &'static isa::Isa, source: &ir::Source<'_>, kernel: &ir::Kernel) -> ir::Kernel {
     let mut cleared = kernel.clone();
@@ -23,8 +25,8 @@ fn scrambled_and_allocated_afresh_it_is_the_same_kernel() {
     each_code(|isa, source| {
         let original = ir::lift(isa, &source).unwrap();
         let mut kernel = original.clone();
-        let done =
-            ir::allocate(&mut kernel, ir::Allocation::Scrambled(7)).unwrap_or_else(|e| panic!("{}: {e}", source.name));
+        let done = ir::allocate(&mut kernel, ir::Allocation::Scrambled(7), &NOTHING)
+            .unwrap_or_else(|e| panic!("{}: {e}", source.name));
         assert!(
             done.groups.1 > 0 || original.values().len() < 4,
             "{}: nothing moved",
@@ -33,7 +35,7 @@ fn scrambled_and_allocated_afresh_it_is_the_same_kernel() {
         let scrambled = again(isa, &source, &kernel);
         ir::same_def_use(&kernel, &scrambled).unwrap_or_else(|e| panic!("{}: {e}", source.name));
         let mut fresh = scrambled;
-        ir::allocate(&mut fresh, ir::Allocation::Fresh).unwrap_or_else(|e| panic!("{}: {e}", source.name));
+        ir::allocate(&mut fresh, ir::Allocation::Fresh, &NOTHING).unwrap_or_else(|e| panic!("{}: {e}", source.name));
         ir::same_def_use(&fresh, &again(isa, &source, &fresh)).unwrap_or_else(|e| panic!("{}: {e}", source.name));
         kernels += 1;
         fit += usize::from(ir::top_register(&fresh) <= ir::top_register(&original));

@@ -1,12 +1,14 @@
 //! Placing clusters: greedily, in an order that puts what failed before in front.
 
+use std::cmp::Reverse;
+
 use isa::RegFile;
 
 use super::interference::Interference;
 use super::webs::Webs;
 
-/// Attempts with one limit before it is taken for impossible.
-const ATTEMPTS: usize = 48;
+/// Attempts with one limit, from each order, before it is taken for impossible.
+const ATTEMPTS: usize = 24;
 
 /// How a free place is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,38 +53,53 @@ pub(crate) fn place(
     rng: &mut Rng,
 ) -> Option<Vec<(u32, u16)>> {
     let file = palette.file;
-    let mut order: Vec<u32> = (0..webs.clusters.len() as u32)
+    let free: Vec<u32> = (0..webs.clusters.len() as u32)
         .filter(|c| webs.clusters[*c as usize].file == file && !webs.clusters[*c as usize].fixed)
         .collect();
-    let degree = |c: u32| -> usize {
-        let cluster = &webs.clusters[c as usize];
-        let lanes = cluster.first_lane..cluster.first_lane + cluster.offsets.len() as u32;
-        lanes.map(|l| interference.neighbours[l as usize].len()).sum()
-    };
+    orders(webs, interference, free, choice, rng)
+        .into_iter()
+        .find_map(|mut order| {
+            for _ in 0..ATTEMPTS {
+                match attempt(webs, interference, &order, palette, choice, rng) {
+                    Ok(base) => return Some(order.iter().map(|c| (*c, base[*c as usize].unwrap_or(0))).collect()),
+                    Err(failed) => {
+                        // What found no place comes first next time.
+                        let (front, back): (Vec<u32>, Vec<u32>) =
+                            order.iter().partition(|c| failed.binary_search(c).is_ok());
+                        order = front.into_iter().chain(back).collect();
+                    }
+                }
+            }
+            None
+        })
+}
+
+/// Orders to begin with.
+fn orders(webs: &Webs, interference: &Interference, mut all: Vec<u32>, choice: Choice, rng: &mut Rng) -> Vec<Vec<u32>> {
+    let cluster = |c: &u32| &webs.clusters[*c as usize];
     match choice {
-        // What needs much room first, then what has many neighbours.
-        Choice::Lowest => order.sort_by_key(|&c| {
-            let cluster = &webs.clusters[c as usize];
-            std::cmp::Reverse((cluster.align, cluster.span(), degree(c)))
-        }),
+        Choice::Lowest => {
+            let degree = |c: &u32| -> usize {
+                let lanes = cluster(c).first_lane..cluster(c).first_lane + cluster(c).offsets.len() as u32;
+                lanes.map(|l| interference.neighbours[l as usize].len()).sum()
+            };
+            // In the order of the code, which fills every gap where values only live and die; what needs much room before that; and what
+            // has many neighbours before that.
+            all.sort_by_key(|c| cluster(c).born);
+            let in_code = all.clone();
+            all.sort_by_key(|c| Reverse((cluster(c).align, cluster(c).span())));
+            let wide_first = all.clone();
+            all.sort_by_key(|c| Reverse((cluster(c).align, cluster(c).span(), degree(c))));
+            vec![all, wide_first, in_code]
+        }
         Choice::Random => {
-            for i in (1..order.len()).rev() {
-                order.swap(i, rng.below(i + 1));
+            for i in (1..all.len()).rev() {
+                all.swap(i, rng.below(i + 1));
             }
-            order.sort_by_key(|&c| std::cmp::Reverse(webs.clusters[c as usize].span()));
+            all.sort_by_key(|c| Reverse(cluster(c).span()));
+            vec![all]
         }
     }
-    for _ in 0..ATTEMPTS {
-        match attempt(webs, interference, &order, palette, choice, rng) {
-            Ok(base) => return Some(order.iter().map(|c| (*c, base[*c as usize].unwrap_or(0))).collect()),
-            Err(failed) => {
-                // What found no place comes first next time.
-                let (front, back): (Vec<u32>, Vec<u32>) = order.iter().partition(|c| failed.binary_search(c).is_ok());
-                order = front.into_iter().chain(back).collect();
-            }
-        }
-    }
-    None
 }
 
 /// One pass over `order`; the clusters that found no place, sorted.

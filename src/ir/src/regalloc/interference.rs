@@ -2,7 +2,7 @@
 //!
 //! - What is live where something else is defined.
 //! - Results of one instruction; and a result of several registers and the operands beside it, which may be read while it is written.
-//! - What an instruction still reads or writes after it was issued: until something waits for its scoreboard, its registers are its own.
+//! - What an instruction still reads or writes after it was issued ([`super::owned`]).
 //! - Uniform registers under divergence: there is one for all lanes of a warp, and the paths of a divergent region take turns, so
 //!   whatever is live in any block of the region conflicts with what is written in any other.
 //!
@@ -10,12 +10,12 @@
 
 use std::collections::HashSet;
 
-use isa::{Control, RegFile};
+use isa::{Isa, RegFile};
 
 use super::webs::{NO_LANE, Webs};
 use crate::kernel::{BlockId, Kernel, ValueId};
 use crate::layout::Flow;
-use crate::liveness::{LiveSet, Liveness, Predecessors};
+use crate::liveness::{LiveSet, Liveness};
 
 /// Pairs of uniform lanes in divergent regions, above which these files stay as they are.
 const MAX_UNIFORM_PAIRS: usize = 1 << 22;
@@ -38,7 +38,7 @@ struct Builder<'a> {
 
 impl Interference {
     /// Fails if two values that must be apart share a register now: the kernel is then not understood.
-    pub fn new(kernel: &Kernel, webs: &Webs) -> Result<Interference, String> {
+    pub fn new(isa: &Isa, kernel: &Kernel, webs: &Webs) -> Result<Interference, String> {
         let lanes = webs.cluster_of.len();
         let mut builder = Builder {
             kernel,
@@ -47,7 +47,7 @@ impl Interference {
             tidy: vec![64; lanes],
         };
         builder.lifetimes()?;
-        builder.owned();
+        super::owned::conflicts(isa, kernel, |result, owned| builder.apart_if_now(result, owned));
         let uniform_fixed = !builder.divergence();
         let mut neighbours = builder.neighbours;
         // Both directions.
@@ -133,10 +133,16 @@ impl Builder<'_> {
                     }
                 }
                 results.iter().for_each(|v| live.remove(*v));
-                if results.len() > 1 && !op.layout().is_some_and(|l| l.flow == Flow::Call) {
+                let layout = op.layout().filter(|l| l.flow != Flow::Call);
+                if results.len() > 1 && layout.is_some() {
                     for &result in &results {
                         op.operands().iter().for_each(|v| self.apart_if_now(result, *v));
                     }
+                }
+                // Who looks for a value there may do so before or behind the instruction.
+                let held = layout.map_or(&[][..], |l| &op.operands()[l.own_operands(op.word())..]);
+                for &result in &results {
+                    held.iter().for_each(|v| self.apart_if_now(result, *v));
                 }
                 op.operands().iter().for_each(|v| live.insert(*v));
             }
@@ -150,52 +156,6 @@ impl Builder<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Registers that instructions own after issue, by the scoreboards in their words.
-    fn owned(&mut self) {
-        let kernel = self.kernel;
-        let predecessors = Predecessors::new(kernel);
-        // (scoreboard, value) at the end of each block.
-        let mut out: Vec<Vec<(u8, ValueId)>> = vec![Vec::new(); kernel.block_count()];
-        let mut work: Vec<u32> = (1..kernel.block_count() as u32).rev().collect();
-        let mut queued = vec![true; kernel.block_count()];
-        while let Some(b) = work.pop() {
-            queued[b as usize] = false;
-            let mut pending: HashSet<(u8, ValueId)> = HashSet::new();
-            predecessors
-                .of(b)
-                .iter()
-                .for_each(|p| pending.extend(&out[*p as usize]));
-            for op in kernel.block(BlockId(b)).ops() {
-                let Some(layout) = op.layout() else { continue };
-                let control = Control::of(op.word());
-                pending.retain(|(board, _)| control.wait >> board & 1 == 0);
-                for result in op.results() {
-                    pending.iter().for_each(|(_, owned)| self.apart_if_now(result, *owned));
-                }
-                if let Some(board) = control.read_barrier {
-                    let reads = &op.operands()[..layout.read_count().min(op.operands().len())];
-                    let held = reads
-                        .iter()
-                        .filter(|v| matches!(kernel.pin(**v).file(), RegFile::R | RegFile::UR));
-                    pending.extend(held.map(|v| (board, *v)));
-                }
-                if let Some(board) = control.write_barrier {
-                    pending.extend(op.results().map(|v| (board, v)));
-                }
-            }
-            let mut list: Vec<(u8, ValueId)> = pending.into_iter().collect();
-            list.sort_unstable();
-            if list != out[b as usize] {
-                out[b as usize] = list;
-                for (to, _) in kernel.block(BlockId(b)).successors() {
-                    if !std::mem::replace(&mut queued[to.index()], true) {
-                        work.push(to.0);
-                    }
-                }
-            }
-        }
     }
 
     /// False if there are too many pairs to list.

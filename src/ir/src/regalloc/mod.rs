@@ -2,12 +2,14 @@
 //!
 //! Values that share a register by construction (arguments and what is passed to them, tied operands) stay together, tuples stay
 //! consecutive and aligned, so no copy is needed and the instructions stay the same but for register numbers. What other code expects
-//! in a register stays there: arguments and results of calls, callees, barriers. The control words are those of the old registers:
-//! they hold the order of memory results by scoreboard, but stall counts must be looked at again before such code runs.
+//! in a register stays there: arguments and results of calls, callees, barriers. The control words stay as they are, so registers that
+//! an instruction owns after issue ([`owned`]) are given to nobody meanwhile; how long that is without a scoreboard is an estimate on the
+//! safe side, and a latency model has the last word.
 
 mod color;
 mod divergence;
 mod interference;
+mod owned;
 mod webs;
 
 use isa::{Isa, Pipe, RegFile, Space};
@@ -29,6 +31,13 @@ pub enum Allocation {
     Scrambled(u64),
 }
 
+/// What an allocation has to keep to besides.
+#[derive(Clone, Debug, Default)]
+pub struct Constraints {
+    /// Registers that keep their values, and get no others.
+    pub reserved: Vec<Pin>,
+}
+
 /// What an allocation did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allocated {
@@ -45,10 +54,11 @@ const ALLOCATED: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::U
 
 /// Gives the values of a kernel other registers. The kernel is then still the same function of its inputs; its words are written when it
 /// is lowered. On an error nothing changed, and the error says what is not understood.
-pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, String> {
+pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints) -> Result<Allocated, String> {
     let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
-    let webs = Webs::new(kernel)?;
-    let interference = Interference::new(kernel, &webs)?;
+    let reserved = |pin: Pin| constraints.reserved.contains(&pin);
+    let webs = Webs::new(kernel, &reserved)?;
+    let interference = Interference::new(isa, kernel, &webs)?;
     let before = top(kernel, RegFile::R);
     let mut base: Vec<u16> = webs.clusters.iter().map(|c| c.base).collect();
     let mut done = Allocated::default();
@@ -65,7 +75,7 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation) -> Result<Allocated, Strin
         let palette = Palette {
             file,
             limit: now,
-            allowed: allowed(kernel, file),
+            allowed: allowed(kernel, file, &reserved),
         };
         let found = match how {
             Allocation::Fresh => fewest(&webs, &interference, palette),
@@ -130,19 +140,19 @@ fn sets_its_limit(kernel: &Kernel) -> bool {
 }
 
 /// Calls to unknown code, and returns to it, take and give every register that the section names: there it must name no other.
-fn allowed(kernel: &Kernel, file: RegFile) -> [bool; 256] {
+fn allowed(kernel: &Kernel, file: RegFile, reserved: &dyn Fn(Pin) -> bool) -> [bool; 256] {
     let unknown = |op: crate::Op<'_>| match op.layout().map(|l| l.flow) {
         Some(Flow::Call) => op.label().is_none(),
         Some(Flow::Return) => true,
         _ => false,
     };
-    if !kernel.ops().any(unknown) {
-        return [true; 256];
-    }
-    let mut used = [false; 256];
+    let mut allowed = [!kernel.ops().any(unknown); 256];
     let pins = kernel.pins.iter().filter(|p| p.file() == file && !p.is_zero());
-    pins.for_each(|p| used[usize::from(p.number())] = true);
-    used
+    pins.for_each(|p| allowed[usize::from(p.number())] = true);
+    for (number, allowed) in (0..=255).zip(&mut allowed) {
+        *allowed &= !reserved(Pin::new(file, number));
+    }
+    allowed
 }
 
 /// The allocation with the lowest top that is found, not above the palette's limit.

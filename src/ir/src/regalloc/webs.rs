@@ -5,7 +5,7 @@
 
 use isa::RegFile;
 
-use crate::kernel::{Kernel, OpKind, ValueId};
+use crate::kernel::{Def, Kernel, OpId, OpKind, ValueId};
 use crate::layout::{Flow, Slot};
 use crate::pin::Pin;
 
@@ -26,6 +26,8 @@ pub(crate) struct Cluster {
     pub align: u16,
     /// It must stay where it is.
     pub fixed: bool,
+    /// The first operation that defines a value of it.
+    pub born: OpId,
 }
 
 impl Cluster {
@@ -88,7 +90,7 @@ struct Need {
 
 impl Webs {
     /// Fails for a kernel with opaque words, or whose pins contradict what must lie together.
-    pub fn new(kernel: &Kernel) -> Result<Webs, String> {
+    pub fn new(kernel: &Kernel, reserved: &dyn Fn(Pin) -> bool) -> Result<Webs, String> {
         let values = kernel.values().len();
         let mut joined = Joined {
             parent: (0..values as u32).map(|v| (v, 0)).collect(),
@@ -112,6 +114,9 @@ impl Webs {
             }
         }
         pin_environment(kernel, &mut needs);
+        for value in kernel.values().filter(|v| reserved(kernel.pin(*v))) {
+            needs[value.index()].fixed = true;
+        }
         Ok(Self::clusters(kernel, &mut joined, &needs))
     }
 
@@ -138,6 +143,7 @@ impl Webs {
                 base: pin.number().into(),
                 align: 1,
                 fixed: pin.file() == RegFile::B,
+                born: OpId(u32::MAX),
             };
             for (_, distance, value) in group {
                 let offset = (distance - first.1) as u16;
@@ -148,6 +154,10 @@ impl Webs {
                 webs.lane[value.index()] = webs.cluster_of.len() as u32 - 1;
                 cluster.align = cluster.align.max(needs[value.index()].align);
                 cluster.fixed |= needs[value.index()].fixed;
+                cluster.born = cluster.born.min(match kernel.def(*value) {
+                    Def::Result(op, _) => op,
+                    Def::Arg(block, _) => OpId(kernel.block_start[block.index()]),
+                });
             }
             webs.clusters.push(cluster);
         }
