@@ -132,3 +132,43 @@ fn the_report_says_what_went_in_and_what_came_out() {
     let (_, said) = moved.run(&take_out[..take_out.len() - 1]);
     assert!(said.ends_with(&format!("{lines} instructions taken out\n")), "{said}");
 }
+
+/// Sections of coarse alignment follow the code.
+#[test]
+fn what_follows_keeps_its_alignment() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
+    let [list, moved, back] = ["list", "moved", "back"].map(path);
+    for sm in ["sm_90a", "sm_110a", "sm_120a"] {
+        let file = format!(
+            "{}/../../tests/kernels/seeds/{sm}/hopper.cubin",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let nops = |args: &[&str]| {
+            let run = Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
+                .arg("nops")
+                .args(args)
+                .output()
+                .expect("it runs");
+            assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stdout));
+        };
+        for every in ["1", "3", "8", "50"] {
+            nops(&[&file, "--every", every, "--list", &list, "-o", &moved]);
+            let bytes = fs::read(&moved).expect("the cubin");
+            let image = cubin::Image::parse(&bytes).expect("a cubin");
+            for s in image.sections() {
+                assert!(
+                    s.offset.is_multiple_of(s.align.max(1)),
+                    "{sm}: {} at {:#x}",
+                    s.name,
+                    s.offset
+                );
+            }
+            nops(&[&moved, "--take-out", "--list", &list, "-o", &back]);
+            assert!(
+                fs::read(&back).expect("a cubin") == fs::read(&file).expect("a cubin"),
+                "{sm}, every {every}"
+            );
+        }
+    }
+}
