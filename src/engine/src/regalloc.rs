@@ -1,6 +1,5 @@
 //! Register allocation over the kernels of a file, each with the proof that it is the same kernel.
 
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cubin::{Code, CubinError, Image, Patch};
@@ -13,6 +12,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::named::Named;
 use crate::open::{Images, Opened};
+use crate::schedule;
 
 /// What to do with the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct KernelAllocation {
     pub identical: bool,
     /// A latency model of the target finds no hazard in the new code that was not in the old.
     pub checked: bool,
+    /// Words whose scheduling bits had to change for that.
+    pub rescheduled: usize,
     /// Why the kernel stayed as it was.
     pub left_alone: Option<String>,
 }
@@ -77,6 +79,9 @@ impl std::fmt::Display for KernelAllocation {
             "{moved} of {all} groups moved, registers {}, {proof}",
             counts.join(" -> ")
         )?;
+        if self.rescheduled > 0 {
+            write!(f, ", {} words rescheduled", self.rescheduled)?;
+        }
         if !self.kept.is_empty() {
             write!(f, ", {} kept", self.kept.join(" "))?;
         }
@@ -112,11 +117,10 @@ pub fn regalloc(
             image: open.path.to_owned(),
             cause,
         })?;
-        let model = Model::new(image.target()).ok();
         let work = Work {
             isa,
             image,
-            model: model.as_ref(),
+            modelled: Model::new(image.target()).is_ok(),
             how,
         };
         let done: Vec<_> = codes
@@ -169,7 +173,8 @@ impl New<'_> {
 struct Work<'i> {
     isa: &'static Isa,
     image: &'i Image<'i>,
-    model: Option<&'i Model>,
+    /// There is a latency model of the target.
+    modelled: bool,
     how: How,
 }
 
@@ -183,6 +188,7 @@ impl<'i> Work<'i> {
             kept: Vec::new(),
             identical: false,
             checked: false,
+            rescheduled: 0,
             left_alone: None,
         };
         let done = catch_unwind(AssertUnwindSafe(|| self.rewrite(code, &mut report)));
@@ -209,11 +215,10 @@ impl<'i> Work<'i> {
         let constraints = Constraints {
             reserved: named.frames.clone(),
         };
-        let original = self.lift(code, code.bytes, named.held())?;
-        let before = ir::top_register(&original);
+        let mut kernel = self.lift(code, code.bytes, named.held())?;
+        let before = ir::top_register(&kernel);
         report.registers.push(before);
-        named.follow(&original)?;
-        let mut kernel = original.clone();
+        named.follow(&kernel)?;
         for (n, step) in steps.iter().enumerate() {
             let done = ir::allocate(&mut kernel, *step, &constraints)?;
             note(&done, n == 0, report);
@@ -222,10 +227,7 @@ impl<'i> Work<'i> {
         }
         kernel.drop_reuse();
         let bytes = ir::lower(&kernel).map_err(|e| e.to_string())?;
-        if let Some(model) = self.model {
-            self.no_new_hazard(model, &original, &self.lift(code, &bytes, named.held())?)?;
-            report.checked = true;
-        }
+        let bytes = self.without_new_hazards(code, bytes, report)?;
         let after = ir::top_register(&kernel);
         // Two registers are the hardware's; a kernel may have asked for more than it names.
         let registers = code
@@ -269,15 +271,25 @@ impl<'i> Work<'i> {
         Ok(again)
     }
 
-    /// Values that share a register now must not get into each other's way: what a latency model finds wrong, the old code had too.
-    fn no_new_hazard(self, model: &Model, before: &Kernel, after: &Kernel) -> Result<(), String> {
-        let old = sched::check(self.isa, model, before);
-        let key = |f: &sched::Finding| (f.hazard, f.kind, f.earlier, f.at);
-        let known: HashSet<_> = old.findings.iter().map(key).collect();
-        let new = sched::check(self.isa, model, after);
-        let first = new.findings.iter().find(|f| !known.contains(&key(f)));
-        first.map_or(Ok(()), |hazard| {
-            Err(format!("other registers would be a hazard: {hazard}"))
+    /// Values that share a register now must not get into each other's way: where the target has a latency model, it has the last word.
+    fn without_new_hazards(
+        self,
+        code: &Code<'_>,
+        bytes: Vec<u8>,
+        report: &mut KernelAllocation,
+    ) -> Result<Vec<u8>, String> {
+        if !self.modelled {
+            return Ok(bytes);
+        }
+        let old = ir::Source::from_code(self.image.target(), code);
+        let repaired = schedule::repair(self.isa, &old, &bytes)?;
+        report.checked = true;
+        Ok(match repaired {
+            Some((bytes, words)) => {
+                report.rescheduled = words;
+                bytes
+            }
+            None => bytes,
         })
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use isa::{Control, Effects, Isa, Latency, Pipe, RegFile, Space};
 
-use crate::kernel::{BlockId, Kernel, Op, OpKind, ValueId};
+use crate::kernel::{BlockId, Kernel, Op, OpId, OpKind, ValueId};
 use crate::layout::Layout;
 use crate::liveness::Predecessors;
 use crate::pin::Pin;
@@ -22,8 +22,8 @@ use crate::pin::Pin;
 const SLOW: u16 = 40;
 /// Cycles after which any other result of fixed latency is written.
 const FAST: u16 = 12;
-/// Cycles within which another result of fixed latency may overtake it.
-const OVERTAKEN: u16 = 8;
+/// Cycles within which another result of fixed latency may overtake it: in a general register, and in others.
+const OVERTAKEN: [u16; 2] = [4, 8];
 /// Cycles after which a result is in its register that another instruction was handed already.
 const ON_ITS_WAY: u16 = 4;
 /// In place of cycles: the clock tells nothing.
@@ -32,6 +32,7 @@ const NEVER: u16 = u16::MAX;
 /// Which register of which instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owned {
+    op: OpId,
     value: ValueId,
     is_result: bool,
     queue: Pipe,
@@ -178,12 +179,18 @@ impl Flights {
         let reads = &op.operands()[..layout.read_count().min(op.operands().len())];
         let guarded = layout.is_guarded(op.word());
         self.0.retain(|_, until| until.boards & control.wait == 0);
-        // Who reads a result of fixed latency may get it on its way to the register.
+        // Who reads a result shows that it is there, and that the operands were read. If it is of fixed latency the reader may have got it on
+        // its way to the register.
         let seen = |owned: &Owned| owned.is_result && reads.contains(&owned.value);
-        for (_, until) in self.0.iter_mut().filter(|(o, u)| u.cycles != NEVER && seen(o)) {
-            until.cycles = until.cycles.min(ON_ITS_WAY);
-            until.in_order = true;
-        }
+        let done: Vec<OpId> = self.0.keys().filter(|o| seen(o)).map(|o| o.op).collect();
+        self.0.retain(|owned, until| {
+            if seen(owned) && until.cycles != NEVER {
+                until.cycles = until.cycles.min(ON_ITS_WAY);
+                until.in_order = true;
+                return true;
+            }
+            !seen(owned) && (owned.is_result || !done.contains(&owned.op))
+        });
         let quick = habit.writes == FAST && written == 0;
         for result in op.results() {
             let held = |until: &Until| match quick {
@@ -218,6 +225,7 @@ impl Flights {
             if cycles > 0 && !kernel.pin(value).is_zero() {
                 self.add(
                     Owned {
+                        op: op.id(),
                         value,
                         is_result,
                         queue: habit.queue,
@@ -242,13 +250,14 @@ impl Flights {
         op.results().for_each(|v| keep(v, true, written, habit.writes));
         // A stall of 0 waits for all that is of fixed latency.
         let passed = if control.stall == 0 { SLOW } else { control.stall.into() };
-        self.0.retain(|_, until| {
+        self.0.retain(|owned, until| {
             until.cycles = if until.cycles == NEVER {
                 NEVER
             } else {
                 until.cycles.saturating_sub(passed)
             };
-            until.in_order |= until.cycles <= FAST - OVERTAKEN;
+            let overtaken = OVERTAKEN[usize::from(kernel.pin(owned.value).file() != RegFile::R)];
+            until.in_order |= until.cycles <= FAST - overtaken;
             until.cycles > 0
         });
     }
