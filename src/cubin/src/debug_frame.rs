@@ -14,9 +14,8 @@ pub(crate) struct Frame {
     program: (usize, usize),
     /// Bytes of code that an advance by one stands for.
     unit: u64,
-    /// Its common entry, and its end.
-    common: usize,
-    common_end: usize,
+    /// Its common entry. Linkers of CUDA 11 and 12 leave some frames with a reference that leads to none.
+    common: Option<usize>,
 }
 
 /// In front of a 64-bit length.
@@ -26,9 +25,16 @@ const COMMON: u64 = u64::MAX;
 
 /// The frame descriptions; an error names the byte offset.
 pub(crate) fn frames(data: &[u8]) -> Result<Vec<Frame>, (usize, String)> {
-    let mut list = Vec::new();
-    let mut units = std::collections::HashMap::new();
-    let mut at = 0;
+    entries(data).map(|(frames, _)| frames)
+}
+
+/// A common entry: where it begins and ends, and its unit.
+type Common = (usize, usize, u64);
+
+/// The frame descriptions and the common entries.
+fn entries(data: &[u8]) -> Result<(Vec<Frame>, Vec<Common>), (usize, String)> {
+    let (mut list, mut commons) = (Vec::new(), Vec::<Common>::new());
+    let (mut at, mut alike) = (0, true);
     while at + 20 <= data.len() {
         if u32_at(data, at) != LONG {
             return Err((at, "an entry without a 64-bit length".into()));
@@ -39,27 +45,34 @@ pub(crate) fn frames(data: &[u8]) -> Result<Vec<Frame>, (usize, String)> {
         if u64_at(data, at + 12) == COMMON {
             // Version, an empty augmentation, the unit.
             match data.get(at + 20..at + 23) {
-                Some(&[_, 0, unit]) if unit < 0x80 => units.insert(at as u64, (u64::from(unit), end)),
+                Some(&[_, 0, unit]) if unit < 0x80 => {
+                    alike &= commons.last().is_none_or(|c| c.2 == u64::from(unit));
+                    commons.push((at, end, unit.into()));
+                }
                 _ => return Err((at, "a common entry of another kind".into())),
             };
         } else {
-            let unit = units.get(&u64_at(data, at + 12)).copied();
+            let reference = u64_at(data, at + 12) as usize;
+            let own = commons
+                .binary_search_by_key(&reference, |c| c.0)
+                .ok()
+                .map(|n| commons[n]);
+            // Any will do where all are of one kind.
+            let unit = own.or(commons.last().copied().filter(|_| alike)).map(|c| c.2);
             let program = (at + 36, end);
             if program.0 > end {
                 return Err((at, "a frame is cut short".into()));
             }
-            let (unit, common_end) = unit.ok_or_else(|| (at, "a frame without its common entry".to_owned()))?;
             list.push(Frame {
                 location: at + 20,
                 program,
-                unit,
-                common: u64_at(data, at + 12) as usize,
-                common_end,
+                unit: unit.ok_or_else(|| (at, "a frame without its common entry".to_owned()))?,
+                common: own.map(|c| c.0),
             });
         }
         at = end;
     }
-    Ok(list)
+    Ok((list, commons))
 }
 
 /// The bytes to change in a frame whose code moved, by offset in the section. `value` is the function symbol's, `addend` that of its
@@ -135,26 +148,23 @@ fn skip(data: &[u8], at: usize, op: u8) -> Option<usize> {
     }
 }
 
-/// The registers (of the file that DWARF numbers with 5 in bits 31:24: `R`) that a frame description and its common entry name; `None` if
-/// they cannot be read.
-pub(crate) fn registers(data: &[u8], frame: &Frame) -> Option<Vec<u8>> {
+/// The registers (of the file that DWARF numbers with 5 in bits 31:24: `R`) that a frame description and its common entry name, or all
+/// that could be its; `None` if they cannot be read.
+fn registers(data: &[u8], frame: &Frame, commons: &[Common]) -> Option<Vec<u8>> {
     let mut named = Vec::new();
-    let mut common = Reader {
+    let own = |c: &&Common| frame.common.is_none_or(|at| at == c.0);
+    for (at, end, _) in commons.iter().filter(own) {
+        let mut common = Reader { data, at: at + 23 };
+        // Behind version, augmentation and unit: the factor of offsets, the return address.
+        common.number()?;
+        common.number()?;
+        program(&mut common, *end, &mut named)?;
+    }
+    let mut own = Reader {
         data,
-        at: frame.common + 23,
+        at: frame.program.0,
     };
-    // Behind version, augmentation and unit: the factor of offsets, the return address.
-    common.number()?;
-    common.number()?;
-    program(&mut common, frame.common_end, &mut named)?;
-    program(
-        &mut Reader {
-            data,
-            at: frame.program.0,
-        },
-        frame.program.1,
-        &mut named,
-    )?;
+    program(&mut own, frame.program.1, &mut named)?;
     named.retain(|n| n >> 24 == 5 && n & 0xff_ffff < 0xff);
     Some(named.into_iter().map(|n| n as u8).collect())
 }
@@ -245,14 +255,15 @@ pub fn frame_registers(image: &Image<'_>, code: usize) -> Result<Vec<u8>, CubinE
     let relocations = image.relocations(section.index)?;
     let data = image.section_data(section.index)?;
     let mut all = Vec::new();
-    for frame in frames(data).map_err(|(at, what)| malformed(at, what))? {
+    let (frames, commons) = entries(data).map_err(|(at, what)| malformed(at, what))?;
+    for frame in frames {
         let relocation = relocations.iter().find(|r| r.offset == frame.location as u64);
         let symbol = relocation.and_then(|r| image.symbols().get(r.symbol as usize));
         // A frame of nobody knows whom counts too.
         if symbol.is_some_and(|s| s.section != SymbolSection::Section(code)) {
             continue;
         }
-        let named = registers(data, &frame);
+        let named = registers(data, &frame, &commons);
         all.extend(
             named.ok_or_else(|| malformed(frame.location, "a frame that cannot be read names registers".into()))?,
         );
