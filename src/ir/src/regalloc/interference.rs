@@ -1,7 +1,8 @@
 //! Which lanes may not share a register.
 //!
 //! - What is live where something else is defined.
-//! - Results of one instruction; and a result of several registers and the operands beside it, which may be read while it is written.
+//! - Results of one instruction; and, on some pipes, a result of several registers and the operands beside it, which may be read while it
+//!   is written.
 //! - What an instruction still reads or writes after it was issued ([`super::owned`]).
 //! - Uniform registers under divergence: there is one for all lanes of a warp, and the paths of a divergent region take turns, so
 //!   whatever is live in any block of the region conflicts with what is written in any other.
@@ -10,11 +11,11 @@
 
 use std::collections::HashSet;
 
-use isa::{Isa, RegFile};
+use isa::{Isa, Pipe, RegFile};
 
 use super::webs::{NO_LANE, Webs};
 use crate::kernel::{BlockId, Kernel, ValueId};
-use crate::layout::Flow;
+use crate::layout::{Flow, Layout};
 use crate::liveness::{LiveSet, Liveness};
 
 /// Pairs of uniform lanes in divergent regions, above which these files stay as they are.
@@ -29,6 +30,7 @@ pub(crate) struct Interference {
 }
 
 struct Builder<'a> {
+    isa: &'a Isa,
     kernel: &'a Kernel,
     webs: &'a Webs,
     neighbours: Vec<Vec<u32>>,
@@ -41,6 +43,7 @@ impl Interference {
     pub fn new(isa: &Isa, kernel: &Kernel, webs: &Webs) -> Result<Interference, String> {
         let lanes = webs.cluster_of.len();
         let mut builder = Builder {
+            isa,
             kernel,
             webs,
             neighbours: vec![Vec::new(); lanes],
@@ -71,6 +74,13 @@ impl Interference {
             uniform_fixed,
         })
     }
+}
+
+/// May write some of its results before it has read all of its operands. Compilers let memory accesses and the products of two registers
+/// write over their own operands in any way.
+fn writes_early(isa: &Isa, layout: &Layout) -> bool {
+    let form = isa.form(layout.form);
+    form.is_none_or(|f| !matches!(f.semantics().pipe, Pipe::Alu | Pipe::Fma | Pipe::Lsu))
 }
 
 impl Builder<'_> {
@@ -134,7 +144,7 @@ impl Builder<'_> {
                 }
                 results.iter().for_each(|v| live.remove(*v));
                 let layout = op.layout().filter(|l| l.flow != Flow::Call);
-                if results.len() > 1 && layout.is_some() {
+                if results.len() > 1 && layout.is_some_and(|l| writes_early(self.isa, l)) {
                     for &result in &results {
                         op.operands().iter().for_each(|v| self.apart_if_now(result, *v));
                     }
