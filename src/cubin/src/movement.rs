@@ -80,19 +80,17 @@ pub fn move_code(image: &Image<'_>, moves: &[CodeMove]) -> Result<Vec<u8>, Cubin
         image,
         bytes: image.bytes().to_vec(),
         moves,
-        shifts: Vec::new(),
     };
     if file.moves.is_empty() {
         return Ok(file.bytes);
     }
     file.check()?;
-    file.lay_out();
     file.symbols()?;
     file.relocations()?;
     file.attributes()?;
     file.tables()?;
     file.frames()?;
-    file.assembled()
+    file.laid_out()
 }
 
 struct Mover<'i, 'a> {
@@ -101,8 +99,6 @@ struct Mover<'i, 'a> {
     bytes: Vec<u8>,
     /// By place in the file.
     moves: Vec<&'i CodeMove>,
-    /// How far the bytes go that begin at an offset of the old file, ascending.
-    shifts: Vec<(u64, i64)>,
 }
 
 /// Section headers, program headers and symbols in the file.
@@ -141,6 +137,21 @@ impl Mover<'_, '_> {
             let n = section.size as usize / 16 + 1;
             if !section.is_code() || m.instruction.len() != n || m.label.len() != n {
                 return self.refused(section, 0, "the movement is of other code");
+            }
+            let growth = (m.code.len() as i64 - section.size as i64).unsigned_abs();
+            let coarsest = self
+                .image
+                .sections()
+                .iter()
+                .filter(|s| s.offset > section.offset)
+                .map(|s| s.align.max(1))
+                .max();
+            if !growth.is_multiple_of(coarsest.unwrap_or(1)) {
+                return self.refused(
+                    section,
+                    0,
+                    format!("grows by {growth} bytes, which would break the alignment of what follows"),
+                );
             }
         }
         Ok(())
@@ -371,40 +382,16 @@ impl Mover<'_, '_> {
         Ok(())
     }
 
-    /// Says how far everything goes: as far as the code before it grew, or less or more where its alignment asks for that. Then it begins at
-    /// the first place behind what is before it, as it does in files that linkers make.
-    fn lay_out(&mut self) {
-        let mut sections: Vec<&Section<'_>> = self.image.sections().iter().skip(1).collect();
-        sections.sort_by_key(|s| (s.offset, s.index));
-        let (mut shift, mut end) = (0i64, 0u64);
-        for here in sections.chunk_by(|a, b| a.offset == b.offset) {
-            let offset = here[0].offset;
-            let align = here.iter().map(|s| s.align.max(1)).max().unwrap_or(1) as i64;
-            if shift % align != 0 {
-                let free = offset as i64 - end as i64;
-                shift = -free.div_euclid(align) * align;
-                self.shifts.push((offset, shift));
-            }
-            for section in here.iter().filter(|s| s.has_bytes()) {
-                let moved = self.moves.iter().find(|m| m.section == section.index);
-                let size = moved.map_or(section.size, |m| m.code.len() as u64);
-                end = end.max(offset.wrapping_add_signed(shift) + size);
-                if moved.is_some() {
-                    shift += size as i64 - section.size as i64;
-                    self.shifts.push((offset + section.size, shift));
-                }
-            }
-        }
-    }
-
     /// Where a byte of the old file is in the new one.
     fn shifted(&self, offset: u64) -> u64 {
-        let before = self.shifts.partition_point(|(from, _)| *from <= offset);
-        let shift = before.checked_sub(1).map_or(0, |n| self.shifts[n].1);
-        offset.wrapping_add_signed(shift)
+        let grown = self.moves.iter().filter_map(|m| {
+            let section = &self.image.sections()[m.section];
+            (section.offset + section.size <= offset).then(|| m.code.len() as i64 - section.size as i64)
+        });
+        offset.wrapping_add_signed(grown.sum())
     }
 
-    fn assembled(mut self) -> Result<Vec<u8>, CubinError> {
+    fn laid_out(mut self) -> Result<Vec<u8>, CubinError> {
         let header = *self.image.header();
         for (n, section) in self.image.sections().iter().enumerate().skip(1) {
             let at = header.section_table as usize + SECTION_HEADER * n;
@@ -432,41 +419,15 @@ impl Mover<'_, '_> {
         if !self.image.segments().is_empty() {
             self.put(32, &segments.to_le_bytes());
         }
-        self.pieces()
-    }
-
-    /// The new code, and what is around it, each at its place; what alignment leaves free between them is 0.
-    fn pieces(&self) -> Result<Vec<u8>, CubinError> {
-        let code = |m: &&CodeMove| {
+        let mut out = Vec::with_capacity(self.bytes.len());
+        let mut copied = 0;
+        for m in &self.moves {
             let section = &self.image.sections()[m.section];
-            (section.offset, section.offset + section.size)
-        };
-        // Of the old file: all places where something else begins to count.
-        let mut places: Vec<u64> = self.shifts.iter().map(|(from, _)| *from).collect();
-        places.extend(self.moves.iter().map(code).flat_map(|(from, to)| [from, to]));
-        places.extend([0, self.bytes.len() as u64]);
-        places.sort_unstable();
-        places.dedup();
-        let mut out: Vec<u8> = Vec::with_capacity(self.bytes.len());
-        for piece in places.windows(2) {
-            let at = self.shifted(piece[0]) as usize;
-            if out.len() > at && out[at..].iter().any(|b| *b != 0) {
-                return Err(CubinError::Malformed {
-                    place: "file".to_owned(),
-                    offset: piece[0],
-                    what: "what lies between two sections is no padding: nothing can move over it".to_owned(),
-                });
-            }
-            out.resize(at, 0);
-            match self
-                .moves
-                .iter()
-                .find(|m| code(m).0 == piece[0] && code(m).1 == piece[1])
-            {
-                Some(m) => out.extend_from_slice(&m.code),
-                None => out.extend_from_slice(&self.bytes[piece[0] as usize..piece[1] as usize]),
-            }
+            out.extend_from_slice(&self.bytes[copied..section.offset as usize]);
+            out.extend_from_slice(&m.code);
+            copied = (section.offset + section.size) as usize;
         }
+        out.extend_from_slice(&self.bytes[copied..]);
         Ok(out)
     }
 }

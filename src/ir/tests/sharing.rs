@@ -18,8 +18,11 @@ fn lift(code: &[u8], held: &[(u64, Pin)]) -> Kernel {
     ir::lift(isa, &source).expect("lifts")
 }
 
-/// How many of the allocations put both values into one register.
-fn shared(kernel: &Kernel, values: &dyn Fn(&Kernel) -> (Vec<ValueId>, Vec<ValueId>)) -> usize {
+/// Two sets of values.
+type Two = (Vec<ValueId>, Vec<ValueId>);
+
+/// How many of the allocations put one of both sets into one register.
+fn shared(kernel: &Kernel, values: &dyn Fn(&Kernel) -> Two) -> usize {
     let (first, second) = values(kernel);
     assert!(!first.is_empty() && !second.is_empty());
     let share = |seed: &u64| {
@@ -35,7 +38,7 @@ fn shared(kernel: &Kernel, values: &dyn Fn(&Kernel) -> (Vec<ValueId>, Vec<ValueI
 }
 
 /// What the instruction at a byte offset reads in general registers, and writes.
-fn at(kernel: &Kernel, offset: u64) -> (Vec<ValueId>, Vec<ValueId>) {
+fn at(kernel: &Kernel, offset: u64) -> Two {
     let op = kernel
         .ops()
         .filter(|op| op.kind().is_code())
@@ -68,7 +71,7 @@ fn owner(owner: &str, between: &str, waits: &str) -> Kernel {
 
 const STALL: &str = "[B------:R-:W-:Y:S15] NOP";
 
-fn reads_and_later(k: &Kernel) -> (Vec<ValueId>, Vec<ValueId>) {
+fn reads_and_later(k: &Kernel) -> Two {
     (at(k, 0x40).0, at(k, 0x60).1)
 }
 
