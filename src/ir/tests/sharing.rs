@@ -150,7 +150,7 @@ fn paths_of_a_divergent_region_share_no_uniform_register() {
     let uniform = |k: &Kernel| (at(k, 0x40).1, at(k, 0x70).1);
     assert_eq!(shared(&lift(&code("@P0 BRA 0x70"), &[]), &uniform), 0);
     assert!(
-        shared(&lift(&code("BRA.U UP0, 0x70"), &[]), &uniform) > 0,
+        shared(&lift(&code("BRA.U UP0, 0x70 <filler>"), &[]), &uniform) > 0,
         "all lanes take one path"
     );
 }
