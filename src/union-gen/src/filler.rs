@@ -81,10 +81,13 @@ pub fn expect<'f>(family: &'f Family, rows: &[FillerRow]) -> HashMap<&'f str, Fi
     let of_form = |form: &'f FormRow| {
         let free = !owned.get(form.form.as_str()).copied().unwrap_or(u128::MAX) & !SCHEDULING;
         let own = seen.get(form.form.as_str());
-        let siblings = Agreement::of(kin[&kind(form)].iter().copied());
-        let mut filler = everywhere.agreed(MANY, free);
-        filler.replace(siblings.agreed(KIN, free));
+        let mut filler = Filler::default();
+        if own.is_none() {
+            filler = everywhere.agreed(MANY, free);
+            filler.replace(Agreement::of(kin[&kind(form)].iter().copied()).agreed(KIN, free));
+        }
         filler.replace(forced.get(form.form.as_str()).copied().unwrap_or_default());
+        // A free bit that is not in the mask differs from word to word: nothing may be expected of it.
         filler.replace(own.map_or(Filler::default(), |row| Filler {
             mask: row.mask,
             value: row.value,
