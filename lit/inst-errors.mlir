@@ -138,3 +138,53 @@ sass.func "other_pair" attributes {sm = "sm_87"} {
   %0:2 = sass.DADD_0x229 guard(%PT) {%a, %b}, {%a, %b} regs("R8") sched("B------:R-:W0:-:S01") : (!sass.reg, !sass.reg, !sass.reg, !sass.reg) -> (!sass.reg, !sass.reg)
   sass.end
 }
+
+// -----
+
+sass.func "digits" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{expected `0x` and 32 hexadecimal digits}}
+  %0 = sass.MOV_0x802 guard(%PT) 0x00000001, 0xf raw 0x0fe20000000f000000000100027802 : (!sass.imm, !sass.imm) -> (!sass.reg)
+  sass.end
+}
+
+// -----
+
+sass.func "no_place" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  sass.entry ^bb1
+^bb1:
+  // expected-error @+1 {{names no place to go to}}
+  sass.BRA_0x947 guard(%PT) %PT sched("B------:R-:W-:-:S05") : (!sass.pred) -> ()
+}
+
+// -----
+
+sass.func "leading_zero" attributes {sm = "sm_87"} {
+  // expected-error @+1 {{sass.pin = "R04" names no register of its type}}
+  %0 = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R04"}
+  sass.end
+}
+
+// -----
+
+sass.func "other_type" attributes {sm = "sm_87"} {
+  // expected-error @+1 {{sass.pin = "P0" names no register of its type}}
+  %0 = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "P0"}
+  sass.end
+}
+
+// -----
+
+sass.func "labels" attributes {sm = "sm_87"} {
+  sass.entry ^bb1
+^bb1:
+  sass.label 0
+  sass.fall ^bb2
+^bb2:
+  // expected-error @+1 {{is there twice}}
+  sass.label 0
+  sass.end
+}

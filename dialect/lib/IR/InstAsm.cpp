@@ -60,7 +60,15 @@ public:
 private:
   /// The source from the next token on; it ends with a NUL. (Its length is that of the rest of the file: never ask for it.)
   const char *source() { return parser.getCurrentLocation().getPointer(); }
-  bool next(StringRef text) { return strncmp(source(), text.data(), text.size()) == 0; }
+  /// Whether a clause of that name comes next.
+  bool clause(StringRef name) {
+    const char *at = source();
+    if (strncmp(at, name.data(), name.size()))
+      return false;
+    for (at += name.size(); llvm::isSpace(*at);)
+      ++at;
+    return *at == '(';
+  }
   /// Appends a token. Only two words side by side need a space, whatever the source had.
   void append(StringRef token, bool word = false) {
     if (word && lastWasWord)
@@ -109,7 +117,7 @@ ParseResult Scanner::run() {
       return success();
     }
     StringRef keyword;
-    if (depth == 0 && (next("reads(") || next("writes(") || next("regs(") || next("sched(")))
+    if (depth == 0 && (clause("reads") || clause("writes") || clause("regs") || clause("sched")))
       return success();
     if (succeeded(parser.parseOptionalKeyword("label"))) {
       uint64_t id;
@@ -265,11 +273,14 @@ static std::string readable(StringRef skeleton) {
 /// The digits behind `raw`.
 static ParseResult parseWord(OpAsmParser &parser, SassWord &word) {
   SMLoc loc = parser.getCurrentLocation();
+  const char *end = loc.getPointer();
+  while (llvm::isAlnum(*end))
+    ++end;
   APInt bits;
   if (parser.parseInteger(bits))
     return failure();
-  if (bits.getActiveBits() > 128)
-    return parser.emitError(loc, "an instruction word has 128 bits");
+  if (end - loc.getPointer() != kWordDigits || bits.getActiveBits() > 128)
+    return parser.emitError(loc, "expected `0x` and 32 hexadecimal digits");
   bits = bits.zextOrTrunc(128);
   word = {bits.extractBitsAsZExtValue(64, 0), bits.extractBitsAsZExtValue(64, 64)};
   return success();

@@ -158,7 +158,8 @@ std::optional<SassPin> sass::parsePin(StringRef name) {
   for (unsigned file : {SASS_FILE_UR, SASS_FILE_UP, SASS_FILE_R, SASS_FILE_P, SASS_FILE_B}) {
     StringRef digits = name;
     unsigned number;
-    if (digits.consume_front(getFileName(file)) && !digits.getAsInteger(10, number) && number < 256)
+    if (digits.consume_front(getFileName(file)) && (digits.size() == 1 || !digits.starts_with("0")) && !digits.getAsInteger(10, number) &&
+        number < 256)
       return SassPin(file << 8 | number);
   }
   return std::nullopt;
@@ -240,6 +241,8 @@ LogicalResult sass::detail::verifyInst(Operation *op) {
   }
   if (getClassName(data.layout, op->getNumSuccessors()) != mnemonic)
     return op->emitOpError() << "has a word of " << ref(data.layout->mnemonic);
+  if (data.label == SASS_LABEL_SUCCESSOR && !op->getNumSuccessors())
+    return op->emitOpError("names no place to go to");
   if (data.label != SASS_LABEL_NONE && !data.layout->hasLabel)
     return op->emitOpError("names no place in the code and cannot have a label");
 

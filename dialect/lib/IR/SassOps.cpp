@@ -4,7 +4,7 @@
 #include "InstAsm.h"
 #include "WarpState.h"
 
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace sass;
@@ -59,7 +59,7 @@ LogicalResult FuncOp::verifyRegions() {
     return emitOpError("has no code");
   if (getBody().front().getNumArguments())
     return emitOpError("has an entry block with arguments");
-  llvm::StringSet<> pins;
+  llvm::DenseSet<unsigned> pins;
   for (Operation &op : getBody().front()) {
     auto cast = dyn_cast<UnrealizedConversionCastOp>(op);
     if (!cast || cast.getNumOperands())
@@ -67,9 +67,17 @@ LogicalResult FuncOp::verifyRegions() {
     auto pin = cast->getAttrOfType<StringAttr>(kPinAttr);
     if (!pin)
       return cast.emitOpError() << "stands for a register at entry and needs the attribute " << kPinAttr;
-    if (!pins.insert(pin.getValue()).second)
+    std::optional<SassPin> parsed = parsePin(pin.getValue());
+    if (!parsed || cast.getResultTypes() != TypeRange(getRegisterType(getContext(), getPinFile(*parsed))))
+      return cast.emitOpError() << kPinAttr << " = " << pin << " names no register of its type";
+    if (!pins.insert(*parsed).second)
       return cast.emitOpError() << "is the second one with " << kPinAttr << " = " << pin;
   }
+  llvm::DenseSet<unsigned> labels;
+  for (Block &block : getBody())
+    for (LabelOp label : block.getOps<LabelOp>())
+      if (!labels.insert(label.getId()).second)
+        return label.emitOpError("is there twice");
   return success();
 }
 
@@ -211,10 +219,12 @@ void EntryOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects
 void FallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &) {}
 void EndOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { addPlaceEffects(effects); }
 
-static ParseResult parsePseudoBranch(OpAsmParser &parser, OperationState &state) {
+static ParseResult parsePseudoBranch(OpAsmParser &parser, OperationState &state, bool mayEnd = false) {
   SmallVector<int32_t> segments;
   do {
     OptionalParseResult found = asmparse::parseOptionalSuccessor(parser, state, state.operands, segments);
+    if (!found.has_value() && mayEnd && segments.empty())
+      break; // there is no code
     if (!found.has_value())
       return parser.emitError(parser.getCurrentLocation(), "expected a block");
     if (failed(*found))
@@ -227,7 +237,7 @@ static void printPseudoBranch(OpAsmPrinter &printer, Operation *op, ArrayRef<int
   asmparse::printSuccessors(printer, op, 0, segments);
   printer.printOptionalAttrDict(op->getDiscardableAttrDictionary().getValue());
 }
-ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) { return parsePseudoBranch(parser, state); }
+ParseResult EntryOp::parse(OpAsmParser &parser, OperationState &state) { return parsePseudoBranch(parser, state, /*mayEnd=*/true); }
 ParseResult FallOp::parse(OpAsmParser &parser, OperationState &state) { return parsePseudoBranch(parser, state); }
 void EntryOp::print(OpAsmPrinter &printer) { printPseudoBranch(printer, *this, getSucc()); }
 void FallOp::print(OpAsmPrinter &printer) { printPseudoBranch(printer, *this, getSucc()); }

@@ -100,6 +100,7 @@ fn candidates(isa: &'static Isa, target: Target, wordless: &Wordless<'_>) -> Res
         isa,
         target,
         wordless,
+        numbers: numbers(&tokens),
         tokens: &tokens,
         furthest: 0,
         refused: None,
@@ -127,8 +128,12 @@ fn candidates(isa: &'static Isa, target: Target, wordless: &Wordless<'_>) -> Res
         )),
         _ => Err(search.refused.unwrap_or_else(|| {
             let rest = &tokens[search.furthest.min(tokens.len())..];
-            let rest = rest[..rest.len().min(8)].join(" ").replace(MARK, "%_");
-            format!("no form of {mnemonic} fits the text from `{rest}` on")
+            match rest[..rest.len().min(8)].join(" ").replace(MARK, "%_") {
+                rest if rest.is_empty() => {
+                    format!("no form of {mnemonic} ends where the text does: an operand, or `merge(...)`, is missing")
+                }
+                rest => format!("no form of {mnemonic} fits the text from `{rest}` on"),
+            }
         })),
     }
 }
@@ -192,6 +197,16 @@ fn quoted_modifiers<'t>(tokens: &[&'t str]) -> Vec<&'t str> {
     }
 }
 
+fn numbers(tokens: &[&str]) -> Vec<i64> {
+    let parsed = tokens
+        .iter()
+        .filter_map(|t| i64::from_str_radix(t.strip_prefix("0x")?, 16).ok());
+    let mut numbers: Vec<i64> = parsed.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
 /// Words, strings, marks, and single characters.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
@@ -241,6 +256,8 @@ struct Search<'s> {
     target: Target,
     wordless: &'s Wordless<'s>,
     tokens: &'s [&'s str],
+    /// The numbers among them.
+    numbers: Vec<i64>,
     /// How many tokens some form had.
     furthest: usize,
     /// Why a form that has the whole text is none all the same.
@@ -286,6 +303,9 @@ impl Search<'_> {
             return;
         }
         self.furthest = self.furthest.max(at);
+        for counted in self.isa.with_selecting_numbers(inst, &self.numbers) {
+            self.shape(counted, from, Some(at));
+        }
         for operand in from..self.isa.operand_count(inst) {
             for shaped in self.isa.with_shapes(inst, operand) {
                 self.shape(shaped, operand + 1, Some(at));

@@ -7,7 +7,7 @@ use isa::{Inst, Isa, Word};
 
 use crate::check::{self, Disagreement};
 use crate::kernel::{Kernel, NONE, OpId, OpKind};
-use crate::layout::{Layout, Register};
+use crate::layout::{Flow, Layout, Register};
 use crate::pin::Pin;
 
 /// Why a kernel cannot be lowered.
@@ -199,7 +199,8 @@ fn flows_on(kernel: &Kernel, b: usize, conditional: impl FnOnce() -> bool) -> Re
         OpKind::Fall => true,
         OpKind::Inst => {
             let branch = kernel.labels[at] == crate::kernel::SUCCESSOR;
-            (!edges.is_empty() || branch) && b + 2 < kernel.block_start.len() && conditional()
+            let exits = kernel.layouts[kernel.op_layout[at] as usize].flow == Flow::Exit;
+            (!edges.is_empty() || branch || exits) && b + 2 < kernel.block_start.len() && conditional()
         }
         _ => false,
     };

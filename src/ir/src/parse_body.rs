@@ -255,6 +255,9 @@ impl<'a> Parser<'a> {
         }
         let name = self.cursor.identifier();
         if let Some(file) = FILES.into_iter().find(|f| *f != RegFile::B && constant_op(*f) == name) {
+            if self.kernel.kinds.contains(&OpKind::Constant(file)) {
+                return Err(self.cursor.error_at(at, format!("`{name}` is there already")));
+            }
             self.kernel.pins.push(Pin::zero(file));
             self.results(results, 1, at)?;
             self.kernel.finish_op(OpKind::Constant(file), Word(0), NONE, NONE);
@@ -280,6 +283,11 @@ impl<'a> Parser<'a> {
                     .cursor
                     .word()
                     .ok_or_else(|| self.cursor.error("expected `0x` and 32 hexadecimal digits"))?;
+                let known = layouts.get(Word(word));
+                if let Some(layout) = layouts.list.get(known as usize) {
+                    let message = format!("the word is no unknown one: it is `{}`", layout.name);
+                    return Err(self.cursor.error_at(at, message));
+                }
                 self.results(results, 0, at)?;
                 self.kernel.finish_op(OpKind::Opaque, Word(word), NONE, NONE);
                 return Ok(());
@@ -294,7 +302,8 @@ impl<'a> Parser<'a> {
             }
         };
         self.results(results, 0, at)?;
-        let count = self.successors()?;
+        // What follows `sass.end` is the next block.
+        let count = if kind == OpKind::End { 0 } else { self.successors()? };
         match (kind, count) {
             (OpKind::Fall, 1) | (OpKind::End, 0) | (OpKind::Entry, _) => {}
             _ => {
@@ -357,8 +366,26 @@ impl<'a> Parser<'a> {
         Ok(count)
     }
 
+    /// A register has one content at entry.
+    fn one_live_in_each(&self) -> Result<()> {
+        let kernel = &self.kernel;
+        let mut known = [false; Pin::COUNT];
+        for op in 0..kernel.block_start[1] as usize {
+            if kernel.kinds[op] == OpKind::LiveIn {
+                let pin = kernel.pins[kernel.result_start[op] as usize];
+                if std::mem::replace(&mut known[pin.index()], true) {
+                    return Err(self
+                        .cursor
+                        .error_at(self.positions[op], format!("{pin} is there already")));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Resolves names that were used before they were defined, and holds everything against the words.
     fn finish(mut self) -> Result<Kernel> {
+        self.one_live_in_each()?;
         let results = self.kernel.result_count();
         for pending in std::mem::take(&mut self.pending) {
             let group = *self.group(pending.name);

@@ -37,9 +37,9 @@ impl Parser<'_> {
                     name if at > from && (name.starts_with("sass.") || name.starts_with("builtin.")) => return None,
                     _ => {}
                 },
-                b'!' => {
+                b'!' | b'%' | b'^' => {
                     cursor.pos += 1;
-                    cursor.identifier();
+                    cursor.name();
                 }
                 b'"' => {
                     cursor.string()?;
@@ -60,8 +60,10 @@ impl Parser<'_> {
 
     pub(crate) fn instruction(&mut self, layouts: &mut Layouts, results: Option<(u32, u16)>, at: usize) -> Result<()> {
         self.cursor.pos = at;
-        // The next ` raw 0x` is the right one, unless the text is laid out in another way than the printer's.
+        // The next ` raw 0x` in the line is the right one, unless the text is laid out in another way than the printer's.
         let mut raw = self.cursor.exact();
+        let rest = self.cursor.rest();
+        raw.text = &raw.text[..at + memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
         let next = raw.find_raw().map(|()| raw.pos + 1);
         let before = self.snapshot();
         if let Some(raw) = next {

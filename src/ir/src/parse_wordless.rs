@@ -146,6 +146,10 @@ fn operand_text(cursor: &mut Cursor<'_>) -> Result<String> {
 /// `"R4", "PT")`
 fn registers(cursor: &mut Cursor<'_>) -> Result<Vec<Pin>> {
     let mut registers = Vec::new();
+    cursor.space();
+    if cursor.eat(")") {
+        return Ok(registers);
+    }
     loop {
         let at = cursor.pos;
         let text = string(cursor, "a register")?;

@@ -47,6 +47,23 @@ fn white_space_and_comments() {
 }
 
 #[test]
+fn what_is_there_once_is_not_there_twice() {
+    let live = "%9 = builtin.unrealized_conversion_cast to !sass.pred {sass.pin = \"P0\"}\n    %PT = sass.pt";
+    assert!(
+        error("%PT = sass.pt", live).contains("P0 is there already"),
+        "{}",
+        text()
+    );
+    assert!(error("%PT = sass.pt", "%PT = sass.pt\n    %x = sass.pt").contains("`sass.pt` is there already"));
+}
+
+#[test]
+fn a_known_word_is_no_unknown_one() {
+    let line = format!("sass.opaque raw 0x{NOP:032x}\n    sass.EXIT");
+    assert!(error("sass.EXIT", &line).contains("the word is no unknown one: it is `sass.NOP_0x918`"));
+}
+
+#[test]
 fn other_names_mean_the_same() {
     let text = text();
     let renamed = text

@@ -130,6 +130,9 @@ fn function(instruction: &str) -> String {
         "sass.func \"k\" attributes {{sm = \"sm_87\"}} {{\n  %PT = sass.pt\n  %RZ = sass.rz\n  \
          %r = builtin.unrealized_conversion_cast to !sass.reg {{sass.pin = \"R4\"}}\n  \
          %s = builtin.unrealized_conversion_cast to !sass.reg {{sass.pin = \"R6\"}}\n  \
+         %q = builtin.unrealized_conversion_cast to !sass.reg {{sass.pin = \"R5\"}}\n  \
+         %a = builtin.unrealized_conversion_cast to !sass.reg {{sass.pin = \"R8\"}}\n  \
+         %b = builtin.unrealized_conversion_cast to !sass.reg {{sass.pin = \"R9\"}}\n  \
          %p = builtin.unrealized_conversion_cast to !sass.pred {{sass.pin = \"P0\"}}\n  \
          sass.entry ^bb1\n^bb1:\n  {instruction}\n  sass.EXIT_0x94d guard(%PT) %PT sched(\"B------:R-:W-:-:S05\") : (!sass.pred) -> ()\n}}\n"
     )
@@ -157,6 +160,16 @@ fn what_is_written_by_hand() {
         (
             r#"%0 = sass.LDS_0x984 guard(%PT) [%RZ + 0x10] regs("R5") sched("B01----:R-:W2:-:S02") : (!sass.reg) -> (!sass.reg)"#,
             0x003ea4000000080000001000ff057984,
+        ),
+        // @P0 TEX.SCR.LL: the mask 0x3 says that there are two results
+        (
+            r#"%0:2 = sass.TEX_0xb60.SCR.LL guard(%p) {%r, %q}, %s, 0x00, 0x005c, "2D", 0x3 merge(%a, %b) regs("PT", "RZ", "R8") sched("B------:R-:W0:-:S01") : (!sass.reg, !sass.reg, !sass.reg, !sass.imm, !sass.imm, !sass.imm) -> (!sass.reg, !sass.reg)"#,
+            0x000e2200019e03ff30005c0604080b60,
+        ),
+        // A value that is called like a keyword.
+        (
+            r#"%raw = sass.FADD_0x221.FTZ guard(%PT) %r, -%r regs("R5") sched("B------:R-:W-:-:S01") : (!sass.reg, !sass.reg) -> (!sass.reg)"#,
+            0x000fe200000100008000000404057221u128,
         ),
     ] {
         let text = function(instruction);
@@ -243,6 +256,6 @@ fn what_cannot_be() {
     ] {
         let error = ir::parse_module(&function(instruction)).expect_err(instruction);
         assert!(error.message.contains(message), "{instruction}\n{error}");
-        assert_eq!(error.line, 9, "{error}");
+        assert_eq!(error.line, 12, "{error}");
     }
 }
