@@ -278,10 +278,11 @@ fn cs2r(i: &mut Decode<'_>) -> Built {
     let high = match name {
         _ if narrow => None,
         "SRZ" => Some(low),
-        "SR_CLOCKLO" | "SR_GLOBALTIMERLO" => SPECIAL
-            .iter()
-            .find(|(n, _)| *n == name.replace("LO", "HI"))
-            .map(|s| s.1),
+        _ if name.ends_with("LO") => {
+            let of = |(other, _): &&(&str, Special)| other.strip_suffix("HI") == name.strip_suffix("LO");
+            let high = SPECIAL.iter().find(of).ok_or_else(|| format!("{name} as 64 bits"))?;
+            Some(high.1)
+        }
         _ => return Err(format!("{name} as 64 bits")),
     };
     i.end()?;
