@@ -13,7 +13,8 @@ use crate::representation::{Ir, Pipeline};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done; every comparison held
-  1  a difference or a mismatch, or a kernel that was to be rewritten was left alone under --strict
+  1  a difference, a mismatch, a hazard or no verdict, or a kernel that was left alone: by regalloc, nops and schedule,
+     and by apply under --strict
   2  wrong usage or bad input; the message names the file, the place and the cure
 
 Colour and progress appear on a terminal only; NO_COLOR turns colour off.";
