@@ -34,6 +34,8 @@ struct Findings {
 #[derive(Default)]
 struct Tally {
     files: usize,
+    /// Files in which nvdisasm calls an instruction illegal: they come back, and nothing more is known of them.
+    passed_over: usize,
     kernels: usize,
     instructions: usize,
     words: HashMap<u128, Findings>,
@@ -46,6 +48,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, other: Self) {
         self.files += other.files;
+        self.passed_over += other.passed_over;
         self.kernels += other.kernels;
         self.instructions += other.instructions;
         for (word, f) in other.words {
@@ -105,6 +108,12 @@ fn every_target() {
     println!("|---|---|---|---|---|---|---|---|---|");
     targets.iter().for_each(|(name, tally)| tally.print(name));
     for (name, tally) in &targets {
+        if tally.passed_over > 0 {
+            println!(
+                "{name}: nvdisasm calls instructions of {} files illegal",
+                tally.passed_over
+            );
+        }
         let mut differences: Vec<&String> = tally.differences.iter().collect();
         differences.sort();
         differences.dedup();
@@ -166,7 +175,10 @@ fn measure(oracles: &Path, file: &PathBuf) -> Option<(String, Tally)> {
         instructions,
         ..Tally::default()
     };
-    let listed = nvdisasm(oracles, file);
+    let Ok(listed) = nvdisasm_if_legal(oracles, file) else {
+        tally.passed_over = 1;
+        return Some((target, tally));
+    };
     texts(file, &listed, &mut tally);
     assemble(file, &bytes, &listed, &mut tally);
     Some((target, tally))

@@ -101,6 +101,11 @@ impl<'a> Decode<'a> {
         self.mods.retain(|m| !tokens.contains(m));
     }
 
+    /// What differs between generations.
+    pub fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
     /// Whether a modifier is still there.
     pub fn has(&self, token: &str) -> bool {
         self.mods.contains(&token)

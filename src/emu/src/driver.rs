@@ -1,4 +1,5 @@
-//! What the driver puts into constant bank 0 below the parameters, as the code that compilers make for built-in variables shows.
+//! What differs between generations for all kernels: what the driver puts into constant bank 0 below the parameters, as the code that compilers
+//! make for built-in variables shows, and what barriers mean.
 
 use isa::Target;
 
@@ -19,6 +20,8 @@ pub struct Driver {
     pub descriptor: u32,
     /// Parameters, where the kernel does not say.
     pub params: u32,
+    /// `BSYNC` has modifiers that say whether lanes must meet there.
+    pub barriers_say_if_lanes_meet: bool,
 }
 
 /// sm_70 to sm_89.
@@ -30,6 +33,7 @@ const VOLTA: Driver = Driver {
     stack: 0x28,
     descriptor: 0x118,
     params: 0x160,
+    barriers_say_if_lanes_meet: false,
 };
 
 /// sm_90.
@@ -48,6 +52,7 @@ const BLACKWELL: Driver = Driver {
     stack: 0x37c,
     descriptor: 0x358,
     params: 0x380,
+    barriers_say_if_lanes_meet: true,
 };
 
 impl Driver {

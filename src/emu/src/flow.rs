@@ -59,7 +59,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("BRX", indirect),
     ("BRXU", indirect),
     ("BSSY", bssy),
-    ("BSYNC", |i| barrier(i, Flow::Wait)),
+    ("BSYNC", bsync),
     ("CALL", call),
     ("EXIT", |i| {
         let p = i.psrc_or_true()?;
@@ -119,6 +119,18 @@ fn barrier(i: &mut Decode<'_>, flow: fn(Pred, u8) -> Flow) -> Built {
     let p = i.psrc_or_true()?;
     let b = barrier_number(i)?;
     finish(i, flow(p, b))
+}
+
+/// From sm_100 on compilers say `RECONVERGENT` where lanes must meet. Where they do not, as behind a loop in which lanes wait for a lock that one
+/// of them holds, those that are there may go on; so they do.
+fn bsync(i: &mut Decode<'_>) -> Built {
+    if i.driver().barriers_say_if_lanes_meet && !i.has("RECONVERGENT") && !i.has("RELIABLE") {
+        i.psrc_or_true()?;
+        barrier_number(i)?;
+        i.end()?;
+        return Ok(on_lanes(|_, _| {}));
+    }
+    barrier(i, Flow::Wait)
 }
 
 /// Modifiers of barriers from sm_90 on. No document says what they promise; here every lane that is gathered is waited for.
