@@ -2,15 +2,15 @@
 
 use crate::build::{Builder, Built, Decode};
 use crate::op::on_lanes;
-use crate::regs::{LANES, NO_PRED};
+use crate::regs::{Mask, NO_PRED, Row};
 
 /// What executes which mnemonic.
 pub const TABLE: &[(&str, Builder)] = &[
     ("IMNMX", imnmx),
     ("UVIMNMX", imnmx),
-    ("VIADDMNMX", viaddmnmx),
+    ("VIADDMNMX", |i| with_third(i, sum)),
     ("VIMNMX", imnmx),
-    ("VIMNMX3", vimnmx3),
+    ("VIMNMX3", |i| with_third(i, choose)),
 ];
 
 /// What makes signed order unsigned: the sign bit, unless the numbers are unsigned.
@@ -20,11 +20,11 @@ fn sign_flip(i: &mut Decode<'_>) -> u32 {
     if unsigned { 0 } else { 0x8000_0000 }
 }
 
-/// The lesser of two rows, or the greater.
-fn choose(least: bool, flip: u32, a: &[u32; LANES], b: &[u32; LANES]) -> [u32; LANES] {
+/// In each lane the lesser of two numbers where the bit of `least` is set, else the greater.
+fn choose(least: Mask, flip: u32, a: &Row, b: &Row) -> Row {
     std::array::from_fn(|l| {
         let (x, y) = (a[l] ^ flip, b[l] ^ flip);
-        flip ^ if least { x.min(y) } else { x.max(y) }
+        flip ^ if least >> l & 1 != 0 { x.min(y) } else { x.max(y) }
     })
 }
 
@@ -38,48 +38,24 @@ fn imnmx(i: &mut Decode<'_>) -> Built {
     let (a, b, least) = (i.src()?, i.src()?, i.psrc()?);
     i.end()?;
     Ok(on_lanes(move |r, m| {
-        let (a, b, least) = (r.int(a), r.int(b), r.pred(least));
-        let (low, high) = (choose(true, flip, &a, &b), choose(false, flip, &a, &b));
-        r.set(
-            d,
-            m,
-            std::array::from_fn(|l| if least >> l & 1 != 0 { low[l] } else { high[l] }),
-        );
+        let v = choose(r.pred(least), flip, &r.int(a), &r.int(b));
+        r.set(d, m, v);
     }))
 }
 
-/// A sum, then the lesser or greater of it and the third number.
-fn viaddmnmx(i: &mut Decode<'_>) -> Built {
+/// The lesser or greater of the third number and what `first` makes of the other two.
+fn with_third(i: &mut Decode<'_>, first: fn(Mask, u32, &Row, &Row) -> Row) -> Built {
     let flip = sign_flip(i);
     let d = i.dst()?;
     let (a, b, c, least) = (i.src()?, i.src()?, i.src()?, i.psrc()?);
     i.end()?;
     Ok(on_lanes(move |r, m| {
-        let (a, b, c, least) = (r.int(a), r.int(b), r.int(c), r.pred(least));
-        let sum = std::array::from_fn(|l| a[l].wrapping_add(b[l]));
-        let (low, high) = (choose(true, flip, &sum, &c), choose(false, flip, &sum, &c));
-        r.set(
-            d,
-            m,
-            std::array::from_fn(|l| if least >> l & 1 != 0 { low[l] } else { high[l] }),
-        );
+        let least = r.pred(least);
+        let v = choose(least, flip, &first(least, flip, &r.int(a), &r.int(b)), &r.int(c));
+        r.set(d, m, v);
     }))
 }
 
-/// The least or greatest of three numbers.
-fn vimnmx3(i: &mut Decode<'_>) -> Built {
-    let flip = sign_flip(i);
-    let d = i.dst()?;
-    let (a, b, c, least) = (i.src()?, i.src()?, i.src()?, i.psrc()?);
-    i.end()?;
-    Ok(on_lanes(move |r, m| {
-        let (a, b, c, least) = (r.int(a), r.int(b), r.int(c), r.pred(least));
-        let of = |least| choose(least, flip, &choose(least, flip, &a, &b), &c);
-        let (low, high) = (of(true), of(false));
-        r.set(
-            d,
-            m,
-            std::array::from_fn(|l| if least >> l & 1 != 0 { low[l] } else { high[l] }),
-        );
-    }))
+fn sum(_: Mask, _: u32, a: &Row, b: &Row) -> Row {
+    std::array::from_fn(|l| a[l].wrapping_add(b[l]))
 }
