@@ -1,26 +1,10 @@
 //! `check` as a user runs it: verdicts, exit codes, what a finding says, wrong inputs.
 
+mod common;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-fn run(args: &[&str]) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_sass2mlir"));
-    program.args(args).output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("UTF-8")
-}
-
-fn kernels(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/kernels")
-        .join(name)
-}
-
-fn s(p: &Path) -> &str {
-    p.to_str().expect("UTF-8 path")
-}
+use common::{kernels, run, s, text};
 
 /// A file like `own_mul_mat.cubin` whose kernel `scale_add` waits for nothing.
 fn without_waits(folder: &Path) -> PathBuf {

@@ -1,22 +1,8 @@
 //! `info --cycles`: sums that the listing can be held against, and targets without a model.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-fn run(args: &[&str]) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_sass2mlir"));
-    program.args(args).output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("UTF-8")
-}
-
-fn kernels(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/kernels")
-        .join(name)
-}
+use common::{kernels, run, text};
 
 /// Stall counts of a listing with scheduling columns, without the padding behind the last branch to itself.
 fn stalls(listing: &str) -> Vec<u64> {

@@ -1,26 +1,10 @@
 //! `schedule`: the kernels compute what they did, check clean, and are as long as they were.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-fn run(args: &[&str]) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_sass2mlir"));
-    program.args(args).output().expect("the program starts")
-}
+use std::path::Path;
 
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("UTF-8")
-}
-
-fn kernels(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/kernels")
-        .join(name)
-}
-
-fn s(p: &Path) -> &str {
-    p.to_str().expect("UTF-8 path")
-}
+use common::{kernels, run, s, text};
 
 /// Lines of a listing, sorted, without their places.
 fn instructions(file: &Path) -> Vec<String> {

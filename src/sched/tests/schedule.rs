@@ -1,44 +1,19 @@
 //! Scheduling bits from scratch, another order of instructions, and estimates: on small kernels to the cycle, on own kernels as the
 //! checker sees them.
 
+mod common;
+
 use std::path::Path;
 
+use common::{isa, kernel};
 use cubin::Image;
 use ir::{Kernel, Source};
-use isa::asm::{Assembler, Line, Statement};
-use isa::{Control, Isa, Target, Word};
+use isa::{Control, Target, Word};
 use sass2mlir_sched::code::Code;
 use sass2mlir_sched::{Model, assign, check, estimate, schedule, time};
 
-fn isa() -> &'static Isa {
-    Isa::for_target(Target::Sm87).expect("the target is embedded")
-}
-
 fn model() -> Model {
     Model::new(Target::Sm87).expect("a model")
-}
-
-fn kernel(listing: &str) -> Kernel {
-    let mut assembler = Assembler::new(isa());
-    let mut code = Vec::new();
-    for line in listing.lines().map(str::trim).filter(|l| !l.is_empty()) {
-        let line = Line::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let statement = Statement {
-            text: line.text,
-            pc: code.len() as u64,
-            notes: &line.notes.0,
-            places: None,
-        };
-        let control = line.control.expect("every line has a scheduling column");
-        let inst = assembler.assemble(&statement, control);
-        code.extend(
-            inst.unwrap_or_else(|e| panic!("{}: {e}", line.text))
-                .word
-                .0
-                .to_le_bytes(),
-        );
-    }
-    ir::lift(isa(), &Source::new("k", Target::Sm87, &code)).expect("whole words")
 }
 
 fn columns(words: &[Word]) -> Vec<String> {
