@@ -38,7 +38,7 @@ fn one_image_each(kernels: &[ir::Kernel], images: &Images<'_>) -> Result<(), Str
 
 /// Runs the command.
 pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn Write) -> Result<Finding> {
-    output::keep_apart(Some(&a.output), [&*a.into, &*a.text])?;
+    output::keep_apart(Some(&a.result.output), [&*a.into, &*a.text])?;
     let text_name = a.text.display().to_string();
     let kernels = representation
         .parse(&output::read(&a.text)?)
@@ -105,13 +105,13 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
         );
     }
     output::write_rewritten(
-        &a.output,
+        &a.result.output,
         &opened.rebuild(&replaced)?,
         &a.into,
         opened.bytes(),
-        a.strip_mercury,
+        a.result.strip_mercury,
     )?;
-    if a.json {
+    if a.result.json {
         output::json(out, &report)?;
         return Ok(Finding::Good);
     }

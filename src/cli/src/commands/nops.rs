@@ -14,7 +14,7 @@ use crate::output;
 
 /// Runs the command.
 pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
-    output::keep_apart(Some(&a.output), [&*a.input.file, &*a.list])?;
+    output::keep_apart(Some(&a.result.output), [&*a.input.file, &*a.list])?;
     if !a.take_out {
         output::keep_apart(Some(&a.list), [&*a.input.file])?;
     }
@@ -37,9 +37,15 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
         }
         list = Some(output::stage(&a.list, text.as_bytes(), None)?);
     }
-    output::write_rewritten(&a.output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
+    output::write_rewritten(
+        &a.result.output,
+        &done.bytes,
+        &a.input.file,
+        file.bytes(),
+        a.result.strip_mercury,
+    )?;
     list.map_or(Ok(()), output::Staged::commit)?;
-    match a.json {
+    match a.result.json {
         true => output::json(out, &done.kernels)?,
         false => write_text(out, &done.kernels, a.take_out)?,
     }

@@ -11,7 +11,7 @@ use crate::output;
 
 /// Runs the command.
 pub fn run(a: &args::Schedule, out: &mut dyn Write) -> Result<Finding> {
-    output::keep_apart(Some(&a.output), [&*a.input.file])?;
+    output::keep_apart(Some(&a.result.output), [&*a.input.file])?;
     let file = File::read(&a.input)?;
     let opened = file.open()?;
     let images = file.images(&opened)?;
@@ -19,9 +19,15 @@ pub fn run(a: &args::Schedule, out: &mut dyn Write) -> Result<Finding> {
     let done = engine::reschedule(&opened, &images, a.keep_order, &|name| file.wants(name), &|| bar.inc(1));
     bar.finish_and_clear();
     let done = done.with_context(|| file.name())?;
-    output::write_rewritten(&a.output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
+    output::write_rewritten(
+        &a.result.output,
+        &done.bytes,
+        &a.input.file,
+        file.bytes(),
+        a.result.strip_mercury,
+    )?;
     let left_alone = done.kernels.iter().filter(|k| k.left_alone.is_some()).count();
-    if a.json {
+    if a.result.json {
         output::json(out, &done.kernels)?;
     } else {
         for kernel in &done.kernels {
