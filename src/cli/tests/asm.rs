@@ -1,48 +1,15 @@
 //! `asm` and `disasm --asm` as a user runs them.
 
+mod common;
+
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
-}
-
-fn run(args: &[&str]) -> Output {
-    program().args(args).output().expect("the program starts")
-}
-
-fn ok(args: &[&str]) -> String {
-    let r = run(args);
-    assert_eq!(
-        r.status.code(),
-        Some(0),
-        "{args:?}\n{}{}",
-        text(&r.stdout),
-        text(&r.stderr)
-    );
-    text(&r.stdout)
-}
-
-fn bad(args: &[&str]) -> String {
-    let r = run(args);
-    assert_eq!(
-        r.status.code(),
-        Some(2),
-        "{args:?}\n{}{}",
-        text(&r.stdout),
-        text(&r.stderr)
-    );
-    text(&r.stderr)
-}
+use common::{Run, bad, finished, kernels, ok, program, s};
 
 /// Runs `asm -` over a text.
-fn assemble(args: &[&str], input: &str) -> Output {
+fn assemble(args: &[&str], input: &str) -> Run {
     let mut command = program();
     command.args(["asm", "-"]).args(args);
     let mut child = command
@@ -53,17 +20,7 @@ fn assemble(args: &[&str], input: &str) -> Output {
         .expect("the program starts");
     // A command line that is wrong is refused before the text is read.
     let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
-    child.wait_with_output().expect("it ends")
-}
-
-fn own(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/kernels/sm_87")
-        .join(name)
-}
-
-fn s(p: &Path) -> &str {
-    p.to_str().expect("UTF-8 path")
+    finished(child.wait_with_output().expect("it ends"))
 }
 
 #[test]
@@ -71,12 +28,12 @@ fn disasm_and_asm_give_back_the_file() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
     for name in [
-        "own_features.cubin",
-        "own_mul_mat.cubin",
-        "relocatable.cubin",
-        "jump_table.cubin",
+        "sm_87/own_features.cubin",
+        "sm_87/own_mul_mat.cubin",
+        "sm_87/relocatable.cubin",
+        "sm_87/jump_table.cubin",
     ] {
-        let file = own(name);
+        let file = kernels(name);
         fs::write(&listing, ok(&["disasm", s(&file), "--asm"])).expect("a writable folder");
         let out = ok(&["asm", s(&listing), "--into", s(&file), "-o", s(&back)]);
         assert!(out.lines().all(|l| l.ends_with(", no bytes changed")), "{out}");
@@ -91,7 +48,7 @@ fn disasm_and_asm_give_back_the_file() {
 fn an_edited_line_changes_its_word() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
-    let file = own("own_mul_mat.cubin");
+    let file = kernels("sm_87/own_mul_mat.cubin");
     let source = ok(&["disasm", s(&file), "--asm"]);
     let ffma = source
         .lines()
@@ -115,7 +72,7 @@ fn an_edited_line_changes_its_word() {
 fn what_the_file_says_of_an_instruction_stays_true() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let (listing, back) = (dir.path().join("k.sass"), dir.path().join("k.cubin"));
-    let file = own("relocatable.cubin");
+    let file = kernels("sm_87/relocatable.cubin");
     let source = ok(&["disasm", s(&file), "--asm"]);
     let symbolic = ok(&["disasm", s(&file)]);
     let place = |line: &str| line.split_once("/*").map(|(_, l)| l[..4].to_owned());
@@ -139,11 +96,8 @@ fn what_the_file_says_of_an_instruction_stays_true() {
         let old = source.lines().find(|l| l.contains(&line)).expect("the line");
         let column = old.split_once("/*").expect("an address").0;
         fs::write(&listing, source.replacen(old, &format!("{column}{text}"), 1)).expect("a writable folder");
-        let error = bad(&["asm", s(&listing), "--into", s(&file), "-o", s(&back)]);
-        assert!(
-            error.contains(why) && error.contains("relocatable.cubin: 0x"),
-            "{error}"
-        );
+        let args = ["asm", s(&listing), "--into", s(&file), "-o", s(&back)];
+        bad(&args, &[why, "relocatable.cubin: 0x"]);
         assert!(!back.exists());
     }
 }
@@ -155,13 +109,13 @@ fn words_code_and_json() {
     let line = "[B------:R-:W-:-:S04] FADD R0, R1, R2 ;\n";
     let words = assemble(&["--arch", "sm_87"], line);
     assert_eq!(
-        text(&words.stdout),
+        words.out,
         "/*0000*/ 0x000fe80000000000000000020100".to_owned() + "7221\n"
     );
     let json = assemble(&["--arch", "sm_87", "--json"], line);
-    assert!(text(&json.stdout).contains("\"0x000fe800000000000000000201007221\""));
+    assert!(json.out.contains("\"0x000fe800000000000000000201007221\""));
     let raw = assemble(&["-o", s(&code)], &format!(".target sm_87\n{line}"));
-    assert!(raw.status.success());
+    assert!(raw.code == 0);
     assert_eq!(fs::read(&code).expect("it wrote the code").len(), 16);
     let listing = ok(&["disasm", s(&code), "--arch", "sm_87", "--control"]);
     assert!(
@@ -169,15 +123,15 @@ fn words_code_and_json() {
         "{listing}"
     );
     assert!(listing.contains("/* B------:R-:W-:-:S04 */"), "{listing}");
-    assert!(bad(&["disasm", s(&code)]).contains("--arch"));
+    bad(&["disasm", s(&code)], &["--arch"]);
 }
 
 #[test]
 fn what_is_refused_names_the_line_and_the_cure() {
     let refused = |args: &[&str], input: &str, words: &[&str]| {
         let out = assemble(args, input);
-        assert_eq!(out.status.code(), Some(2), "{input}: {}", text(&out.stdout));
-        let error = text(&out.stderr);
+        assert_eq!(out.code, 2, "{input}: {}", out.out);
+        let error = &out.err;
         for w in words {
             assert!(error.contains(w), "{input}: no {w:?} in {error}");
         }
@@ -202,7 +156,7 @@ fn what_is_refused_names_the_line_and_the_cure() {
         &["no scheduling column like"],
     );
     let json = assemble(&["--arch", "sm_87", "--json"], "FOO ;\n");
-    assert!(text(&json.stdout).contains("\"line\": 1"), "{}", text(&json.stdout));
+    assert!(json.out.contains("\"line\": 1"), "{}", json.out);
     let default = assemble(&["--arch", "sm_87", "--schedule", "B------:R-:W-:Y:S15"], "EXIT ;\n");
-    assert!(default.status.success());
+    assert!(default.code == 0);
 }

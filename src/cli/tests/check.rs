@@ -4,14 +4,14 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{kernels, run, s, text};
+use common::{bad, kernels, ok, run, s};
 
 /// A file like `own_mul_mat.cubin` whose kernel `scale_add` waits for nothing.
 fn without_waits(folder: &Path) -> PathBuf {
     let cubin = kernels("sm_87/own_mul_mat.cubin");
-    let listing = run(&["disasm", s(&cubin), "--kernel", "scale_add", "--asm"]);
+    let listing = ok(&["disasm", s(&cubin), "--kernel", "scale_add", "--asm"]);
     let mut lines = Vec::new();
-    for line in text(&listing.stdout).lines() {
+    for line in listing.lines() {
         lines.push(match line.find("[B") {
             Some(at) => format!("{}[B------{}", &line[..at], &line[at + 8..]),
             None => line.to_owned(),
@@ -19,16 +19,15 @@ fn without_waits(folder: &Path) -> PathBuf {
     }
     let (sass, out) = (folder.join("K.sass"), folder.join("K.cubin"));
     std::fs::write(&sass, lines.join("\n") + "\n").expect("the folder can be written");
-    let done = run(&["asm", s(&sass), "--into", s(&cubin), "-o", s(&out)]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
+    ok(&["asm", s(&sass), "--into", s(&cubin), "-o", s(&out)]);
     out
 }
 
 #[test]
 fn what_the_compiler_made_is_clean() {
     let done = run(&["check", s(&kernels("sm_87/own_mul_mat.cubin"))]);
-    let out = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(0), "{out}");
+    let out = &done.out;
+    assert_eq!(done.code, 0, "{out}");
     assert!(out.starts_with("check: sm_87 "), "{out}");
     let last = out.lines().last().expect("a total");
     assert!(
@@ -42,8 +41,8 @@ fn a_dropped_wait_is_a_hazard_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let broken = without_waits(folder.path());
     let done = run(&["check", s(&broken), "--kernel", "scale_add"]);
-    let out = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(1), "{out}");
+    let out = &done.out;
+    assert_eq!(done.code, 1, "{out}");
     let lines: Vec<&str> = out.lines().collect();
     assert!(
         lines[0].starts_with("check: sm_87 scale_add - ") && lines[0].ends_with(": hazards"),
@@ -72,14 +71,14 @@ fn a_dropped_wait_is_a_hazard_with_its_place() {
     );
     // The other kernels of the file are as they were.
     let others = run(&["check", s(&broken), "--kernel", "mul_mat*"]);
-    assert_eq!(others.status.code(), Some(0), "{}", text(&others.stdout));
+    assert_eq!(others.code, 0, "{}", others.out);
 }
 
 #[test]
 fn explanations_say_what_cures_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let done = run(&["check", s(&without_waits(folder.path())), "--explain"]);
-    let out = text(&done.stdout);
+    let out = &done.out;
     let explained: Vec<&str> = out.lines().filter(|l| l.starts_with("not-awaited: ")).collect();
     assert_eq!(explained.len(), 1, "{out}");
     assert!(explained[0].contains("wait mask"), "{out}");
@@ -90,8 +89,8 @@ fn explanations_say_what_cures_it() {
 fn json_says_everything() {
     let folder = tempfile::tempdir().expect("a folder");
     let done = run(&["check", s(&without_waits(folder.path())), "--json"]);
-    assert_eq!(done.status.code(), Some(1));
-    let json: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(done.code, 1);
+    let json = done.json();
     let all = json.as_array().expect("a list of kernels");
     assert_eq!(all.len(), 4);
     for kernel in all {
@@ -120,10 +119,10 @@ fn json_says_everything() {
 fn without_a_model_there_is_no_verdict() {
     let cubin = kernels("sm_103a/own_mul_mat.cubin");
     let done = run(&["check", s(&cubin)]);
-    let out = text(&done.stdout);
-    assert_eq!(done.status.code(), Some(1), "{out}");
+    let out = &done.out;
+    assert_eq!(done.code, 1, "{out}");
     assert!(out.contains(": unknown\n  no latency model for sm_103a"), "{out}");
-    let json: serde_json::Value = serde_json::from_slice(&run(&["check", s(&cubin), "--json"]).stdout).expect("JSON");
+    let json = run(&["check", s(&cubin), "--json"]).json();
     assert_eq!(json[0]["verdict"], "unknown");
     assert!(
         json[0]["error"].as_str().is_some_and(|e| e.contains("sm_103a")),
@@ -138,9 +137,6 @@ fn wrong_input_is_named() {
         (vec!["check", "Cargo.toml"], "Cargo.toml"),
         (vec!["check", "K.cubin", "--json", "--explain"], "--explain"),
     ] {
-        let done = run(&args);
-        assert_eq!(done.status.code(), Some(2), "{args:?}");
-        assert!(text(&done.stderr).contains(word), "{args:?}: {}", text(&done.stderr));
-        assert!(done.stdout.is_empty(), "{args:?}");
+        bad(&args, &[word]);
     }
 }

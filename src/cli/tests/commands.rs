@@ -1,98 +1,12 @@
 //! The commands as a user runs them: exit codes, exact lines, wrong inputs, files that must not be harmed.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-struct Run {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
-}
-
-fn finished(output: Output) -> Run {
-    Run {
-        code: output.status.code().expect("not killed by a signal"),
-        out: String::from_utf8(output.stdout).expect("UTF-8"),
-        err: String::from_utf8(output.stderr).expect("UTF-8"),
-    }
-}
-
-fn run(args: &[&str]) -> Run {
-    finished(program().args(args).output().expect("the program starts"))
-}
-
-/// Runs something that must work.
-fn ok(args: &[&str]) -> String {
-    let r = run(args);
-    assert_eq!(r.code, 0, "{args:?}\n{}{}", r.out, r.err);
-    r.out
-}
-
-/// Runs something that must fail with exit code 2 and one message line that holds all of `words`; gives the message.
-fn bad(args: &[&str], words: &[&str]) -> String {
-    let r = run(args);
-    assert_eq!(r.code, 2, "{args:?}\n{}{}", r.out, r.err);
-    assert_eq!(r.out, "", "{args:?} printed a result beside the error");
-    for w in words {
-        assert!(r.err.contains(w), "{args:?}: no {w:?} in\n{}", r.err);
-    }
-    r.err
-}
-
-fn kernels(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/kernels/sm_87")
-        .join(name)
-}
-
-fn mul_mat() -> PathBuf {
-    kernels("own_mul_mat.cubin")
-}
-
-fn s(p: &Path) -> &str {
-    p.to_str().expect("UTF-8 path")
-}
-
-/// A folder with a pass.toml in it.
-fn folder(toml: &str) -> (tempfile::TempDir, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
-    let config = dir.path().join("pass.toml");
-    fs::write(&config, toml).unwrap();
-    (dir, config)
-}
-
-fn entry(name: &str, mode: &str, rest: &str) -> String {
-    format!("[[pass]]\nname = \"{name}\"\nsm = [\"sm_87\"]\nmode = \"{mode}\"\n{rest}\n")
-}
-
-/// Byte offsets of the words of two files that differ, and the two words.
-fn differing(a: &[u8], b: &[u8]) -> Vec<(usize, u128, u128)> {
-    assert_eq!(a.len(), b.len());
-    let word = |c: &[u8]| u128::from_le_bytes(c.try_into().unwrap());
-    let pairs = a.chunks_exact(16).zip(b.chunks_exact(16)).enumerate();
-    pairs
-        .filter(|(_, (x, y))| x != y)
-        .map(|(n, (x, y))| (n * 16, word(x), word(y)))
-        .collect()
-}
-
-/// Lines of `disasm` as (kernel, text).
-fn listing(file: &Path) -> Vec<(String, String)> {
-    let (mut kernel, mut lines) = (String::new(), Vec::new());
-    for line in ok(&["disasm", s(file)]).lines() {
-        if let Some(name) = line.strip_prefix(".text.") {
-            kernel = name.split(':').next().unwrap().to_owned();
-        } else if let Some((_, text)) = line.trim_start().strip_prefix("/*").and_then(|l| l.split_once("*/")) {
-            lines.push((kernel.clone(), text.trim().to_owned()));
-        }
-    }
-    lines
-}
+use common::{bad, entry, finished, folder, kernels, listing, mul_mat, ok, program, run, s};
 
 #[test]
 fn roundtrip_says_so_for_every_kernel() {
@@ -121,224 +35,6 @@ fn one_kernel_can_be_chosen() {
         &["own_mul_mat.cubin", "no kernel matches"],
     );
     bad(&["roundtrip", s(&mul_mat()), "--kernel", "["], &["bad glob"]);
-}
-
-#[test]
-fn apply_changes_one_bit_of_each_flushing_ffma_and_nothing_else() {
-    let (dir, config) = folder(&entry("ffma-deftz", "apply", "fn = [\"*mul_mat*\"]"));
-    let out = dir.path().join("out.cubin");
-    let said = ok(&["apply", s(&mul_mat()), "--config", s(&config), "-o", s(&out)]);
-
-    // The words of FFMA.FTZ, found without the program: opcode bits 7:0 are 0x23, and bit 80 is FTZ.
-    let (old, new) = (fs::read(mul_mat()).unwrap(), fs::read(&out).unwrap());
-    let changed = differing(&old, &new);
-    let flushing = |l: &[(String, String)]| {
-        let named = l.iter().filter(|(k, _)| k.contains("mul_mat"));
-        named.filter(|(_, t)| t.contains("FFMA") && t.contains(".FTZ")).count()
-    };
-    let sites = flushing(&listing(&mul_mat()));
-    assert!(sites > 20, "{sites} sites");
-    assert_eq!(changed.len(), sites);
-    for (at, a, b) in &changed {
-        assert_eq!(a ^ b, 1 << 80, "at {at:#x}");
-        assert_eq!((a & 0xff, a >> 80 & 1, b >> 80 & 1), (0x23, 1, 0), "at {at:#x}");
-    }
-    // Each listing line is as before but for the token, and kernels that are not named keep theirs.
-    for ((k, a), (_, b)) in listing(&mul_mat()).iter().zip(listing(&out)) {
-        match k.contains("mul_mat") && a.contains("FFMA") {
-            true => assert_eq!(a.replacen(".FTZ", "", 1), b),
-            false => assert_eq!(*a, b),
-        }
-    }
-    let lines: Vec<_> = said.lines().collect();
-    let lift = lines
-        .iter()
-        .position(|l| l.starts_with("lift: sm_87 mul_mat_q4_K - "))
-        .expect("a lift line");
-    assert!(lines[lift].ends_with(" instructions"), "{}", lines[lift]);
-    assert!(
-        lines[lift + 1].starts_with("ffma-deftz [apply]: FTZ dropped at "),
-        "{}",
-        lines[lift + 1]
-    );
-    assert!(
-        lines.contains(&"patch: .text rewritten in place, .nv.info unchanged - ABI unchanged"),
-        "{said}"
-    );
-    assert!(said.contains("changes denormal results"), "{said}");
-
-    // Again: nothing is left to do, and the file stays as it is.
-    let again = dir.path().join("again.cubin");
-    let said = ok(&["apply", s(&out), "--config", s(&config), "-o", s(&again)]);
-    assert!(
-        said.contains("ffma-deftz [apply]: fires nowhere - no bytes changed"),
-        "{said}"
-    );
-    assert_eq!(fs::read(&again).unwrap(), new);
-}
-
-#[test]
-fn report_mode_counts_and_changes_nothing() {
-    let sites = |out: &str| -> usize {
-        let numbers = out.lines().filter_map(|l| {
-            l.strip_prefix("ffma-deftz [report]: would fire at ")?
-                .strip_suffix(" sites - no bytes changed")
-        });
-        numbers.map(|n| n.parse::<usize>().unwrap()).sum()
-    };
-    let (dir, config) = folder(&entry("ffma-deftz", "report", "fn = \"*mul_mat*\""));
-    let out = dir.path().join("out.cubin");
-    let said = ok(&["apply", s(&mul_mat()), "--config", s(&config), "-o", s(&out)]);
-    let found = listing(&mul_mat());
-    let expected = found
-        .iter()
-        .filter(|(k, t)| k.contains("mul_mat") && t.contains("FFMA.FTZ"))
-        .count();
-    assert_eq!(sites(&said), expected, "{said}");
-    assert_eq!(fs::read(&out).unwrap(), fs::read(mul_mat()).unwrap());
-
-    fs::write(&config, entry("ffma-deftz", "apply", "fn = \"*mul_mat*\"")).unwrap();
-    let said = ok(&["apply", s(&mul_mat()), "--config", s(&config), "--report-only"]);
-    assert_eq!(sites(&said), expected, "{said}");
-}
-
-#[test]
-fn configurations_that_name_nothing_change_nothing() {
-    for rest in ["fn = [\"none*\"]", ""] {
-        let sm = if rest.is_empty() { "sm_90" } else { "sm_87" };
-        let (dir, config) = folder(&entry("ffma-deftz", "apply", rest).replace("sm_87", sm));
-        let out = dir.path().join("out.cubin");
-        let said = ok(&["apply", s(&mul_mat()), "--config", s(&config), "-o", s(&out)]);
-        assert!(
-            said.contains("no kernel of ") && said.contains("no bytes changed"),
-            "{said}"
-        );
-        assert_eq!(fs::read(&out).unwrap(), fs::read(mul_mat()).unwrap());
-    }
-}
-
-#[test]
-fn retarget_param_moves_reads() {
-    let (dir, config) = folder(&entry(
-        "retarget-param",
-        "apply",
-        "fn = [\"scale_add\"]\nfrom = 0x170\nto = 0x2e8",
-    ));
-    let out = dir.path().join("out.cubin");
-    let said = ok(&["apply", s(&mul_mat()), "--config", s(&config), "-o", s(&out)]);
-    let (before, after) = (listing(&mul_mat()), listing(&out));
-    let mut moved = 0;
-    for ((k, a), (_, b)) in before.iter().zip(&after) {
-        match k == "scale_add" {
-            true => assert_eq!(&a.replace("c[0x0][0x170]", "c[0x0][0x2e8]"), b),
-            false => assert_eq!(a, b),
-        }
-        moved += usize::from(a != b);
-    }
-    assert!(moved > 0);
-    assert_eq!(moved, 1);
-    let line = "retarget-param [apply]: 1 read moved from c[0x0][0x170] to c[0x0][0x2e8] (1 op rewritten)";
-    assert!(said.lines().any(|l| l == line), "{said}");
-    assert!(
-        said.contains("note: 0x2e8 is outside the kernel's declared parameters, 0x160 to 0x17c"),
-        "{said}"
-    );
-    // Only the offset field (53:40) moved.
-    for (at, a, b) in differing(&fs::read(mul_mat()).unwrap(), &fs::read(&out).unwrap()) {
-        assert_eq!((a ^ b) & !(0x3fff << 40), 0, "at {at:#x}");
-    }
-}
-
-#[test]
-fn a_refused_kernel_stays_and_strict_makes_it_an_error() {
-    // 0x2ea is not a multiple of four.
-    let (dir, config) = folder(&entry(
-        "retarget-param",
-        "apply",
-        "fn = [\"scale_add\"]\nfrom = 0x170\nto = 0x2ea",
-    ));
-    let out = dir.path().join("out.cubin");
-    let input = mul_mat();
-    let args = ["apply", s(&input), "--config", s(&config), "-o", s(&out)];
-    let r = run(&args);
-    assert_eq!(r.code, 0, "{}", r.err);
-    assert!(r.out.contains("retarget-param [apply]: refused - "), "{}", r.out);
-    assert!(
-        r.err.contains("own_mul_mat.cubin: scale_add: left byte-identical: "),
-        "{}",
-        r.err
-    );
-    assert_eq!(fs::read(&out).unwrap(), fs::read(mul_mat()).unwrap());
-    let strict: Vec<_> = args.iter().copied().chain(["--strict"]).collect();
-    assert_eq!(run(&strict).code, 1);
-}
-
-#[test]
-fn texts_are_kept_on_demand() {
-    let (dir, config) = folder(&entry("ffma-deftz", "apply", "fn = [\"mul_mat_q4_K\", \"scale_add\"]"));
-    let (out, texts) = (dir.path().join("out.cubin"), dir.path().join("texts"));
-    ok(&[
-        "apply",
-        s(&mul_mat()),
-        "--config",
-        s(&config),
-        "-o",
-        s(&out),
-        "--keep-mlir",
-        s(&texts),
-    ]);
-    let read = |name: &str| fs::read_to_string(texts.join(name)).unwrap();
-    let (before, after) = (read("mul_mat_q4_K.before.mlir"), read("mul_mat_q4_K.after.mlir"));
-    assert!(before.contains("sass.FFMA_0x223.FTZ ") && !before.contains("sass.FFMA_0x223 "));
-    assert!(after.contains("sass.FFMA_0x223 ") && !after.contains("sass.FFMA_0x223.FTZ "));
-    assert_eq!(fs::read_dir(&texts).unwrap().count(), 4);
-    // The text after is the rewritten kernel: lowering it into the original gives the same code.
-    let lowered = dir.path().join("lowered.cubin");
-    let first = dir.path().join("first.cubin");
-    ok(&[
-        "lower",
-        s(&texts.join("mul_mat_q4_K.after.mlir")),
-        "--into",
-        s(&mul_mat()),
-        "-o",
-        s(&first),
-    ]);
-    ok(&[
-        "lower",
-        s(&texts.join("scale_add.after.mlir")),
-        "--into",
-        s(&first),
-        "-o",
-        s(&lowered),
-    ]);
-    assert_eq!(fs::read(&lowered).unwrap(), fs::read(&out).unwrap());
-}
-
-#[test]
-fn apply_reports_as_json() {
-    let (_dir, config) = folder(&entry("ffma-deftz", "apply", ""));
-    let json: serde_json::Value = serde_json::from_str(&ok(&[
-        "apply",
-        s(&mul_mat()),
-        "--config",
-        s(&config),
-        "--report-only",
-        "--json",
-    ]))
-    .unwrap();
-    let image = &json["images"][0];
-    assert_eq!(
-        (image["target"].as_str(), image["patch"].is_null()),
-        (Some("sm_87"), true)
-    );
-    let kernel = image["kernels"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|k| k["name"] == "scale_add")
-        .unwrap();
-    assert_eq!(kernel["passes"][0]["sites"], 1);
-    assert_eq!(kernel["passes"][0]["mode"], "report");
 }
 
 #[test]
@@ -392,7 +88,7 @@ fn disasm_has_labels_words_and_control() {
 
 #[test]
 fn disasm_shows_what_the_linker_will_fill_in() {
-    let out = ok(&["disasm", s(&kernels("relocatable.cubin"))]);
+    let out = ok(&["disasm", s(&kernels("sm_87/relocatable.cubin"))]);
     let shown = |text: &str| {
         out.lines()
             .any(|l| l.split("*/").nth(1).is_some_and(|t| t.trim() == text))
@@ -435,7 +131,7 @@ fn fatbin(images: &[(PathBuf, u32)]) -> Vec<u8> {
 fn a_container_may_hold_other_targets() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("two.fatbin");
-    let other = kernels("../sm_100a/own_features.cubin");
+    let other = kernels("sm_100a/own_features.cubin");
     fs::write(&file, fatbin(&[(other, 100), (mul_mat(), 87)])).unwrap();
     let out = ok(&["roundtrip", s(&file), "--arch", "sm_87"]);
     assert!(
@@ -499,7 +195,7 @@ fn lower_says_which_kernel_is_not_there() {
     let dir = tempfile::tempdir().unwrap();
     let (text, out) = (dir.path().join("k.mlir"), dir.path().join("k.cubin"));
     ok(&["lift", s(&mul_mat()), "-o", s(&text)]);
-    let other = kernels("own_features.cubin");
+    let other = kernels("sm_87/own_features.cubin");
     bad(
         &["lower", s(&text), "--into", s(&other), "-o", s(&out)],
         &["has no kernel mul_mat_f32 for sm_87"],
@@ -602,7 +298,7 @@ fn kernels_of_one_name_are_compared_in_pairs() {
 #[test]
 fn a_table_that_differs_is_a_difference() {
     let dir = tempfile::tempdir().unwrap();
-    let (file, changed) = (kernels("jump_table.cubin"), dir.path().join("changed.cubin"));
+    let (file, changed) = (kernels("sm_87/jump_table.cubin"), dir.path().join("changed.cubin"));
     let mut bytes = fs::read(&file).unwrap();
     let table = {
         let image = cubin::Image::parse(&bytes).unwrap();
@@ -631,7 +327,7 @@ fn the_warning_of_mercury_is_for_what_was_rewritten() {
     let [file, out, list] = ["two.fatbin", "out", "list"].map(|n| dir.path().join(n));
     fs::write(
         &file,
-        fatbin(&[(kernels("../sm_100a/own_features.cubin"), 100), (mul_mat(), 87)]),
+        fatbin(&[(kernels("sm_100a/own_features.cubin"), 100), (mul_mat(), 87)]),
     )
     .unwrap();
     let warned = |args: &[&str]| {
@@ -686,7 +382,7 @@ fn output_is_atomic_and_keeps_permissions() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let mut child = program()
-        .args(["lift", s(&kernels("own_features.cubin"))])
+        .args(["lift", s(&kernels("sm_87/own_features.cubin"))])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{kernels, run, text};
+use common::{bad, kernels, mul_mat, ok, s};
 
 /// Stall counts of a listing with scheduling columns, without the padding behind the last branch to itself.
 fn stalls(listing: &str) -> Vec<u64> {
@@ -13,13 +13,12 @@ fn stalls(listing: &str) -> Vec<u64> {
 
 #[test]
 fn stalls_are_those_of_the_listing() {
-    let cubin = kernels("sm_87/own_mul_mat.cubin");
-    let cubin = cubin.to_str().expect("UTF-8 path");
-    let listing = run(&["disasm", cubin, "--kernel", "mul_mat_q4_K", "--control"]);
-    let expected: u64 = stalls(text(&listing.stdout)).iter().sum();
-    let done = run(&["info", cubin, "--kernel", "mul_mat_q4_K", "--cycles", "--json"]);
-    assert!(done.status.success(), "{}", text(&done.stderr));
-    let json: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let cubin = mul_mat();
+    let cubin = s(&cubin);
+    let listing = ok(&["disasm", cubin, "--kernel", "mul_mat_q4_K", "--control"]);
+    let expected: u64 = stalls(&listing).iter().sum();
+    let done = ok(&["info", cubin, "--kernel", "mul_mat_q4_K", "--cycles", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&done).expect("JSON");
     let kernel = &json[0];
     assert_eq!(kernel["issue_cycles"], expected);
     let blocks = kernel["blocks"].as_array().expect("blocks");
@@ -35,8 +34,8 @@ fn stalls_are_those_of_the_listing() {
         assert!(b["critical_path"]["cycles"].as_u64() <= b["cycles"].as_u64(), "{b}");
         assert!(b["issue_cycles"].as_u64() <= b["cycles"].as_u64(), "{b}");
     }
-    let out = run(&["info", cubin, "--kernel", "mul_mat_q4_K", "--cycles"]);
-    let first = text(&out.stdout).lines().next().expect("a line").to_owned();
+    let out = ok(&["info", cubin, "--kernel", "mul_mat_q4_K", "--cycles"]);
+    let first = out.lines().next().expect("a line").to_owned();
     assert!(
         first.starts_with("cycles: sm_87 mul_mat_q4_K - ") && first.contains(&format!(" {expected} cycles of stalls")),
         "{first}"
@@ -46,11 +45,5 @@ fn stalls_are_those_of_the_listing() {
 #[test]
 fn a_target_without_a_model_has_no_estimate() {
     let cubin = kernels("sm_103a/own_mul_mat.cubin");
-    let done = run(&["info", cubin.to_str().expect("UTF-8 path"), "--cycles"]);
-    assert_eq!(done.status.code(), Some(2));
-    assert!(
-        text(&done.stderr).contains("no latency model for sm_103a"),
-        "{}",
-        text(&done.stderr)
-    );
+    bad(&["info", s(&cubin), "--cycles"], &["no latency model for sm_103a"]);
 }

@@ -1,13 +1,14 @@
 //! `nops --take-out` takes out what `nops` put in, and nothing else.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
+mod common;
 
-const CUBIN: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../tests/kernels/sm_87/own_mul_mat.cubin"
-);
+use std::fs;
+
+use common::{kernels, run, s};
+
+fn cubin() -> String {
+    s(&kernels("sm_87/own_mul_mat.cubin")).to_owned()
+}
 
 struct Moved {
     dir: tempfile::TempDir,
@@ -18,28 +19,22 @@ impl Moved {
         let moved = Moved {
             dir: tempfile::tempdir().expect("a folder"),
         };
-        let (code, said) = moved.run(&[CUBIN, "--list", &moved.path("list"), "-o", &moved.path("moved")]);
-        assert_eq!(code, Some(0), "{said}");
+        let (code, said) = moved.run(&[&cubin(), "--list", &moved.path("list"), "-o", &moved.path("moved")]);
+        assert_eq!(code, 0, "{said}");
         moved
     }
 
     fn path(&self, name: &str) -> String {
-        let path: PathBuf = self.dir.path().join(name);
-        path.to_str().expect("UTF-8").to_owned()
+        s(&self.dir.path().join(name)).to_owned()
     }
 
-    fn run(&self, args: &[&str]) -> (Option<i32>, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_sass2mlir"))
-            .arg("nops")
-            .args(args)
-            .output()
-            .expect("the program runs");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        (output.status.code(), said)
+    fn run(&self, args: &[&str]) -> (i32, String) {
+        let done = run(&[&["nops"], args].concat());
+        (done.code, done.out + &done.err)
     }
 
     /// Takes out what the changed list names.
-    fn take_out(&self, change: impl Fn(&str) -> String) -> (Option<i32>, String, Vec<u8>) {
+    fn take_out(&self, change: impl Fn(&str) -> String) -> (i32, String, Vec<u8>) {
         let list = fs::read_to_string(self.path("list")).expect("a list");
         fs::write(self.path("changed"), change(&list)).expect("a list");
         let args = [&self.path("moved"), "--take-out", "--list", &self.path("changed")];
@@ -58,7 +53,7 @@ fn only_nops_come_out() {
     };
     for add in [1, 16, 1 << 20] {
         let (code, said, bytes) = moved.take_out(|list| other(list, add));
-        assert_eq!(code, Some(1), "{said}");
+        assert_eq!(code, 1, "{said}");
         assert!(said.contains("there is no NOP that was put in"), "{said}");
         assert!(
             bytes == fs::read(moved.path("moved")).expect("the cubin"),
@@ -76,7 +71,7 @@ fn a_list_of_another_file_is_an_error() {
         ("0\tmul_mat_q4_K\t16\n", "changed: line 1"),
     ] {
         let (code, said, bytes) = moved.take_out(|_| list.to_owned());
-        assert_eq!(code, Some(2), "{said}");
+        assert_eq!(code, 2, "{said}");
         assert!(said.contains(says), "{said}");
         assert!(bytes.is_empty(), "an output is there");
     }
@@ -87,8 +82,8 @@ fn a_list_stays_with_its_cubin() {
     let moved = Moved::new();
     let list = fs::read(moved.path("list")).expect("a list");
     let nowhere = moved.path("no/such/folder");
-    let (code, said) = moved.run(&[CUBIN, "--seed", "99", "--list", &moved.path("list"), "-o", &nowhere]);
-    assert_eq!(code, Some(2), "{said}");
+    let (code, said) = moved.run(&[&cubin(), "--seed", "99", "--list", &moved.path("list"), "-o", &nowhere]);
+    assert_eq!(code, 2, "{said}");
     assert_eq!(
         fs::read(moved.path("list")).expect("a list"),
         list,
@@ -105,7 +100,7 @@ fn the_report_says_what_went_in_and_what_came_out() {
     let moved = Moved::new();
     let count = |args: &[&str], list: &str| {
         let (code, said) = moved.run(args);
-        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(code, 0, "{said}");
         let kernels: serde_json::Value = serde_json::from_str(&said).expect("JSON");
         let kernels = kernels.as_array().expect("a list").clone();
         let sum = kernels
@@ -117,7 +112,8 @@ fn the_report_says_what_went_in_and_what_came_out() {
     let [list, again, out] = ["list", "again", "out"].map(|n| moved.path(n));
     let lines = fs::read_to_string(&list).expect("a list").lines().count();
     assert!(lines > 0);
-    let put_in = [CUBIN, "--list", &again, "-o", &out, "--json"];
+    let file = cubin();
+    let put_in = [&file, "--list", &again, "-o", &out, "--json"];
     assert_eq!(count(&put_in, "inserted"), (4, lines));
     let take_out = [
         &moved.path("moved"),

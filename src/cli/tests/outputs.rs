@@ -1,36 +1,28 @@
 //! Where results go: an output that cannot be written is an error that says which and what to do, and no half of it is left.
 
+mod common;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
+
+use common::{finished, mul_mat, program, s};
 
 fn cubin() -> String {
-    format!(
-        "{}/../../tests/kernels/sm_87/own_mul_mat.cubin",
-        env!("CARGO_MANIFEST_DIR")
-    )
-}
-
-fn run(args: &[&str], stdout: Stdio) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_sass2mlir"));
-    program.args(args).stdout(stdout).stderr(Stdio::piped());
-    program
-        .spawn()
-        .and_then(|p| p.wait_with_output())
-        .expect("the program runs")
+    s(&mul_mat()).to_owned()
 }
 
 fn refused(args: &[&str], stdout: Stdio) -> String {
-    let output = run(args, stdout);
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    String::from_utf8(output.stderr).expect("UTF-8")
+    let started = program().args(args).stdout(stdout).stderr(Stdio::piped()).spawn();
+    let done = finished(started.and_then(|p| p.wait_with_output()).expect("the program runs"));
+    assert_eq!(done.code, 2, "{args:?}");
+    done.err
 }
 
 #[test]
 fn a_folder_that_is_not_there() {
     let dir = tempfile::tempdir().expect("a folder");
     let out = dir.path().join("new/k.mlir");
-    let said = refused(&["lift", &cubin(), "-o", out.to_str().expect("UTF-8")], Stdio::null());
+    let said = refused(&["lift", &cubin(), "-o", s(&out)], Stdio::null());
     assert!(said.contains("k.mlir: cannot write: there is no folder"), "{said}");
     assert!(!said.contains(".sass2mlir-"), "a temporary file's name: {said}");
 }
@@ -62,10 +54,9 @@ fn a_full_disk() {
 fn a_text_without_kernels_is_not_lowered() {
     let dir = tempfile::tempdir().expect("a folder");
     let (text, out) = (dir.path().join("k.mlir"), dir.path().join("k.cubin"));
-    let s = |p: &Path| p.to_str().expect("UTF-8").to_owned();
     for nothing in ["", "module {\n}\n", "// only a comment\n"] {
         fs::write(&text, nothing).expect("writes");
-        let said = refused(&["lower", &s(&text), "--into", &cubin(), "-o", &s(&out)], Stdio::null());
+        let said = refused(&["lower", s(&text), "--into", &cubin(), "-o", s(&out)], Stdio::null());
         assert!(said.contains("k.mlir: holds no kernel"), "{said}");
         assert!(!out.exists());
     }

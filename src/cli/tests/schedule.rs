@@ -4,12 +4,12 @@ mod common;
 
 use std::path::Path;
 
-use common::{kernels, run, s, text};
+use common::{kernels, ok, run, s};
 
 /// Lines of a listing, sorted, without their places.
 fn instructions(file: &Path) -> Vec<String> {
-    let out = run(&["disasm", s(file)]);
-    let lines = text(&out.stdout).lines().filter_map(|l| l.split_once("*/"));
+    let out = ok(&["disasm", s(file)]);
+    let lines = out.lines().filter_map(|l| l.split_once("*/"));
     // Where a remark stands depends on the length of the text before it.
     let plain = |t: &str| {
         let text = t.split(['(', ';']).next().unwrap_or(t).replace(".reuse", "");
@@ -33,11 +33,11 @@ fn scheduled_kernels_compute_the_same() {
         for options in [&["--keep-order"][..], &[]] {
             let args = [&["schedule", s(&cubin), "-o", s(&out)], options].concat();
             let done = run(&args);
-            let said = text(&done.stdout);
+            let said = &done.out;
             // Matrix products of which the latency is not known stay as they are.
             let left_alone = said.lines().filter(|l| l.contains(": left alone: at ")).count();
             let code = i32::from(left_alone > 0);
-            assert_eq!(done.status.code(), Some(code), "{name} {options:?}: {said}");
+            assert_eq!(done.code, code, "{name} {options:?}: {said}");
             assert!(left_alone <= 2, "{said}");
             let total = said.lines().last().expect("a total");
             assert_eq!(
@@ -50,7 +50,7 @@ fn scheduled_kernels_compute_the_same() {
             assert!(old.len() == new.len() && old != new, "{name} {options:?}");
             assert_eq!(instructions(&cubin), instructions(&out), "{name} {options:?}");
             let checked = run(&["check", s(&out)]);
-            let verdicts = text(&checked.stdout);
+            let verdicts = &checked.out;
             assert!(
                 verdicts.contains(", 0 with hazards, "),
                 "{name} {options:?}: {verdicts}"
@@ -59,7 +59,7 @@ fn scheduled_kernels_compute_the_same() {
                 continue;
             }
             let verified = run(&["verify", s(&cubin), s(&out), "--launches", "4"]);
-            let compared = text(&verified.stdout);
+            let compared = &verified.out;
             assert!(
                 compared.contains(" launches, ") && !compared.contains("DIFFERENT"),
                 "{name} {options:?}: {compared}"
@@ -73,8 +73,8 @@ fn what_is_not_known_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let (cubin, out) = (kernels("sm_103a/own_mul_mat.cubin"), folder.path().join("OUT.cubin"));
     let done = run(&["schedule", s(&cubin), "--strip-mercury", "-o", s(&out)]);
-    assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));
-    let said = text(&done.stdout);
+    assert_eq!(done.code, 1, "{}", done.err);
+    let said = &done.out;
     assert!(said.contains("left alone: no latency model for sm_103a"), "{said}");
     assert!(
         said.lines()
