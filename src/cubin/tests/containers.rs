@@ -1,18 +1,13 @@
 //! Fatbins and host files of our own: what is found in them, and what a replacement changes.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+mod common;
 
+use std::collections::BTreeMap;
+
+use common::{FATBINS, read};
 use sass2mlir_cubin::container::{Container, Kind};
 use sass2mlir_cubin::fatbin::Compression;
 use sass2mlir_cubin::{CubinError, Image, Patch};
-
-fn read(name: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/kernels/containers")
-        .join(name);
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
 
 /// The cubins from which the containers were made, by target.
 fn originals() -> BTreeMap<String, Vec<u8>> {
@@ -133,13 +128,7 @@ fn what_is_replaced_by_itself_leaves_the_file_as_it_was() {
 
 #[test]
 fn a_rebuilt_fatbin_holds_the_new_image_and_the_old_ones() {
-    for name in [
-        "stored.fatbin",
-        "lz4.fatbin",
-        "zstd.fatbin",
-        "concat.fatbin",
-        "concat_lz4.fatbin",
-    ] {
+    for name in FATBINS {
         let file = read(name);
         let container = Container::parse(&file).expect("it parses");
         let old: Vec<_> = container.images().map(|i| i.expect("an image")).collect();

@@ -1,16 +1,10 @@
 //! Damaged files, systematically: every field of every table set to values that break careless readers, and files cut off
 //! at every length. (Random damage: the fuzz targets.)
 
-use std::path::PathBuf;
+mod common;
 
+use common::{FATBINS, read};
 use sass2mlir_cubin::{Container, CubinError, Image, Patch};
-
-fn read(name: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/kernels/containers")
-        .join(name);
-    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
 
 /// Reads all there is to read; true if the file is taken.
 fn exercise(bytes: &[u8]) -> Result<(), CubinError> {
@@ -180,13 +174,7 @@ fn a_file_cut_off_anywhere_is_an_error() {
 
 #[test]
 fn a_container_cut_off_anywhere_is_an_error_or_holds_fewer() {
-    for name in [
-        "stored.fatbin",
-        "lz4.fatbin",
-        "zstd.fatbin",
-        "concat.fatbin",
-        "concat_lz4.fatbin",
-    ] {
+    for name in FATBINS {
         let file = read(name);
         for len in (0..file.len()).step_by(if file.len() > 8000 { 37 } else { 11 }) {
             let e = exercise_container(&file[..len]).expect_err("a part of a fatbin is none");
@@ -205,13 +193,7 @@ fn a_container_cut_off_anywhere_is_an_error_or_holds_fewer() {
 
 #[test]
 fn every_field_of_a_fatbin_can_lie() {
-    for name in [
-        "stored.fatbin",
-        "lz4.fatbin",
-        "zstd.fatbin",
-        "concat.fatbin",
-        "concat_lz4.fatbin",
-    ] {
+    for name in FATBINS {
         let file = read(name);
         let container = Container::parse(&file).expect("it parses");
         let mut fields = vec![(0, 4), (4, 2), (6, 2), (8, 8)];

@@ -70,8 +70,8 @@ fn is_old(known: &[Finding], f: &Finding) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use isa::asm::{Assembler, Line, Statement};
-    use isa::{Control, Target};
+    use isa::Target;
+    use isa::asm::Assembler;
 
     use super::*;
 
@@ -80,21 +80,8 @@ mod tests {
     }
 
     fn code(listing: &str) -> Vec<u8> {
-        let mut assembler = Assembler::new(isa());
-        let mut code = Vec::new();
-        for line in listing.lines() {
-            let line = Line::parse(line.trim()).expect("a line");
-            let statement = Statement {
-                text: line.text,
-                pc: code.len() as u64,
-                notes: &line.notes.0,
-                places: None,
-            };
-            let control: Control = line.control.expect("every line has a scheduling column");
-            let inst = assembler.assemble(&statement, control).expect("an instruction");
-            code.extend(inst.word.0.to_le_bytes());
-        }
-        code
+        let sections = Assembler::new(isa()).listing(listing, None).expect("instructions");
+        sections[0].words.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
 
     /// One of two instructions executes, or both: then the second must wait for the first.

@@ -1,8 +1,10 @@
 //! Small kernels, one hazard each: what the checker must find, and what it must not.
 
+mod common;
+
+use common::kernel_for;
 use ir::Source;
-use isa::asm::{Assembler, Line, Statement};
-use isa::{Control, Isa, Target};
+use isa::{Isa, Target};
 use sass2mlir_sched::{Finding, Hazard, Model, check};
 
 /// The findings in sm_87 code, one line an instruction: the scheduling column in brackets, then the text.
@@ -12,25 +14,8 @@ fn findings(listing: &str) -> Vec<Finding> {
 
 fn findings_on(target: Target, listing: &str) -> Vec<Finding> {
     let isa = Isa::for_target(target).expect("the target is embedded");
-    let mut assembler = Assembler::new(isa);
-    let mut code = Vec::new();
-    for line in listing.lines().map(str::trim).filter(|l| !l.is_empty()) {
-        let line = Line::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let statement = Statement {
-            text: line.text,
-            pc: code.len() as u64,
-            notes: &line.notes.0,
-            places: None,
-        };
-        let control: Control = line.control.expect("every line has a scheduling column");
-        let inst = assembler
-            .assemble(&statement, control)
-            .unwrap_or_else(|e| panic!("{}: {e}", line.text));
-        code.extend(inst.word.0.to_le_bytes());
-    }
-    let kernel = ir::lift(isa, &Source::new("k", target, &code)).expect("whole words");
     let model = Model::new(target).expect("the target has a model");
-    check(isa, &model, &kernel).findings
+    check(isa, &model, &kernel_for(target, listing)).findings
 }
 
 fn clean(listing: &str) {

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use crate::check::{Problem, check, check_fillers};
 use crate::filler::FillerRow;
 use crate::hand::{AliasRow, SemanticsRow};
-use crate::tsv::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow, Row, TsvError, WidthRow};
+use crate::tsv::{Family, Row, TsvError};
 
 /// The variable that chooses the targets to embed: `sm_87,sm_90a`; unset or empty means all.
 pub const ACTIVE: &str = "SASS_ACTIVE_SMS";
@@ -212,7 +212,7 @@ pub fn pack(opcodes: &Path, active: Option<&str>) -> Result<Packed, GenError> {
                 if !problems.is_empty() {
                     return Err(GenError::Problems(problems));
                 }
-                inputs.extend(FAMILY_FILES.map(|f| dir.join(f)));
+                inputs.extend(tsv::FILES.map(|f| dir.join(f)));
                 let left_out = check::unexplained_shapes(&family).len();
                 let entry = (
                     packer.family(&family, &fillers),
@@ -238,16 +238,6 @@ pub fn pack(opcodes: &Path, active: Option<&str>) -> Result<Packed, GenError> {
         inputs,
     })
 }
-
-const FAMILY_FILES: [&str; 7] = [
-    FormRow::FILE,
-    MatchRow::FILE,
-    LegalRow::FILE,
-    OperandRow::FILE,
-    FieldRow::FILE,
-    WidthRow::FILE,
-    ModifierRow::FILE,
-];
 
 fn read_fillers(dir: &Path, inputs: &mut Vec<PathBuf>) -> Result<Vec<FillerRow>, GenError> {
     let rows = filler::read(dir)?;

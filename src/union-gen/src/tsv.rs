@@ -73,6 +73,32 @@ fn dash(s: &str) -> String {
     if s.is_empty() { "-".to_owned() } else { s.to_owned() }
 }
 
+/// The files of a family that always are there.
+pub(crate) const FILES: [&str; 7] = [
+    FormRow::FILE,
+    MatchRow::FILE,
+    LegalRow::FILE,
+    OperandRow::FILE,
+    FieldRow::FILE,
+    WidthRow::FILE,
+    ModifierRow::FILE,
+];
+
+/// Consecutive registers; `-` for none.
+fn width(cell_text: &str) -> Result<u8, String> {
+    match cell_text {
+        "-" => Ok(0),
+        number => cell("width", number),
+    }
+}
+
+fn width_text(width: u8) -> String {
+    match width {
+        0 => "-".to_owned(),
+        n => n.to_string(),
+    }
+}
+
 /// `forms.tsv`: one instruction form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormRow {
@@ -322,7 +348,7 @@ impl Row for FieldRow {
             map: c[4].to_owned(),
             elide: elide(c[5])?,
             access: text(c[6]),
-            width: if c[7] == "-" { 0 } else { cell("width", c[7])? },
+            width: width(c[7])?,
             when: text(c[8]),
         })
     }
@@ -337,11 +363,7 @@ impl Row for FieldRow {
             self.map.clone(),
             dash(&elide),
             dash(&self.access),
-            if self.width == 0 {
-                "-".to_owned()
-            } else {
-                self.width.to_string()
-            },
+            width_text(self.width),
             dash(&self.when),
         ]
     }
@@ -375,7 +397,7 @@ impl Row for WidthRow {
             bits: cell("bits", c[2])?,
             value: cell("value", c[3])?,
             access: text(c[4]),
-            width: if c[5] == "-" { 0 } else { cell("width", c[5])? },
+            width: width(c[5])?,
         })
     }
 
@@ -386,11 +408,7 @@ impl Row for WidthRow {
             self.bits.to_string(),
             self.value.to_string(),
             dash(&self.access),
-            if self.width == 0 {
-                "-".to_owned()
-            } else {
-                self.width.to_string()
-            },
+            width_text(self.width),
         ]
     }
 }
@@ -567,15 +585,7 @@ mod tests {
         let mut family = Family::read(&root).unwrap();
         let dir = tempfile::tempdir().unwrap();
         family.write(dir.path()).unwrap();
-        for file in [
-            FormRow::FILE,
-            MatchRow::FILE,
-            LegalRow::FILE,
-            OperandRow::FILE,
-            FieldRow::FILE,
-            WidthRow::FILE,
-            ModifierRow::FILE,
-        ] {
+        for file in FILES {
             let committed = fs::read_to_string(root.join(file)).unwrap();
             assert!(
                 committed == fs::read_to_string(dir.path().join(file)).unwrap(),

@@ -52,22 +52,9 @@ pub fn lift_words(words: &[u128]) -> ir::Kernel {
 /// sm_87 code, one line an instruction: the scheduling column in brackets, then the text.
 pub fn assemble(listing: &str) -> Vec<u8> {
     let isa = isa::Isa::for_target(isa::Target::Sm87).expect("sm_87 tables");
-    let mut assembler = isa::asm::Assembler::new(isa);
-    let mut code = Vec::new();
-    for line in listing.lines().map(str::trim).filter(|l| !l.is_empty()) {
-        let line = isa::asm::Line::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let statement = isa::asm::Statement {
-            text: line.text,
-            pc: code.len() as u64,
-            notes: &line.notes.0,
-            places: None,
-        };
-        let control = line.control.expect("every line has a scheduling column");
-        let inst = assembler.assemble(&statement, control);
-        let inst = inst.unwrap_or_else(|e| panic!("{}: {e}", line.text));
-        code.extend(inst.word.0.to_le_bytes());
-    }
-    code
+    let sections = isa::asm::Assembler::new(isa).listing(listing, None);
+    let sections = sections.unwrap_or_else(|e| panic!("{listing}: {e:?}"));
+    sections[0].words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
 /// The kernel of a text of one.

@@ -1,32 +1,22 @@
 //! Small kernels from listings.
+#![allow(dead_code)]
 
 use ir::{Kernel, Source};
-use isa::asm::{Assembler, Line, Statement};
+use isa::asm::Assembler;
 use isa::{Isa, Target};
 
-/// A kernel from lines with the scheduling column in brackets.
+/// A kernel for sm_87 from lines with the scheduling column in brackets.
 pub fn kernel(listing: &str) -> Kernel {
-    let isa = isa();
-    let mut assembler = Assembler::new(isa);
-    let mut code = Vec::new();
-    for line in listing.lines().map(str::trim).filter(|l| !l.is_empty()) {
-        let line = Line::parse(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        let statement = Statement {
-            text: line.text,
-            pc: code.len() as u64,
-            notes: &line.notes.0,
-            places: None,
-        };
-        let control = line.control.expect("every line has a scheduling column");
-        let inst = assembler.assemble(&statement, control);
-        code.extend(
-            inst.unwrap_or_else(|e| panic!("{}: {e}", line.text))
-                .word
-                .0
-                .to_le_bytes(),
-        );
-    }
-    ir::lift(isa, &Source::new("k", Target::Sm87, &code)).expect("whole words")
+    kernel_for(Target::Sm87, listing)
+}
+
+/// A kernel for any target.
+pub fn kernel_for(target: Target, listing: &str) -> Kernel {
+    let isa = Isa::for_target(target).expect("the target is embedded");
+    let sections = Assembler::new(isa).listing(listing, None);
+    let sections = sections.unwrap_or_else(|e| panic!("{listing}: {e:?}"));
+    let code: Vec<u8> = sections[0].words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    ir::lift(isa, &Source::new("k", target, &code)).expect("whole words")
 }
 
 /// The tables that the tests use.
