@@ -250,6 +250,8 @@ fn depbar(i: &mut Decode<'_>) -> Built {
 
 fn load(i: &mut Decode<'_>, kind: Where) -> Built {
     i.ignore(CACHING);
+    // sm_75 has it on loads of shared memory, where compilers put it on every one.
+    i.ignore(&["U"]);
     let width = Width::take(i);
     if i.pdst_if()? != crate::regs::NO_PRED {
         return Err("the predicate result of a load".to_owned());

@@ -240,8 +240,8 @@ impl<'a> Decode<'a> {
         let arg = self.arg()?;
         let row = match arg.kind {
             Kind::Reg(r) => self.source_row(r, rows)?,
-            // A wide integer immediate is sign-extended; the only float that is wide is the high half of a double.
-            Kind::Int(i) => self.pool.numbers(&[i as u32, (i >> 63) as u32]),
+            // An immediate is sign-extended to 64 bits; the only float that is wide is the high half of a double.
+            Kind::Int(i) => self.pool.numbers(&[i as u32, (i >> 32) as u32]),
             Kind::Float(FieldKind::F64High, bits) if rows == 2 => self.pool.numbers(&[0, bits]),
             Kind::Float(_, bits) => self.pool.numbers(&[bits]),
             Kind::Const(

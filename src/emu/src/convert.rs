@@ -15,6 +15,12 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("FRND", frnd),
     ("I2F", i2f),
     ("I2FP", i2fp),
+    ("UF2F", f2f),
+    ("UF2FP", f2fp),
+    ("UF2I", f2i),
+    ("UFRND", frnd),
+    ("UI2F", i2f),
+    ("UI2FP", i2fp),
 ];
 
 const FORMATS: &[(&str, Format)] = &[("F16", F16), ("BF16", BF16), ("F32", F32), ("F64", F64)];

@@ -40,6 +40,10 @@ pub enum Flow {
     Leave(Pred, u8),
     /// Waits for the lanes of a mask.
     WarpWait(Pred, Src),
+    /// Waits for the lanes of a mask, which then do together what follows, up to the end of it; each goes on at the offset that it named.
+    Collective(Pred, Src, u64),
+    /// The end of what lanes do together.
+    EndCollective,
     /// Lets other lanes run.
     Yield,
     /// Stops everything.
@@ -61,6 +65,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("BSSY", bssy),
     ("BSYNC", bsync),
     ("CALL", call),
+    ("ENDCOLLECTIVE", |i| finish(i, Flow::EndCollective)),
     ("EXIT", |i| {
         let p = i.psrc_or_true()?;
         finish(i, Flow::Exit(p))
@@ -92,7 +97,11 @@ fn label(i: &mut Decode<'_>) -> Result<u64, Missing> {
 fn bra(i: &mut Decode<'_>) -> Built {
     let p = i.psrc_or_true()?;
     if let Some(converged) = i.choose(&[("DIV", false), ("CONV", true)]) {
-        let mask = i.src()?;
+        // On sm_75 it is always the whole warp.
+        let mask = match i.left() {
+            1 => i.number(!0),
+            _ => i.src()?,
+        };
         let to = label(i)?;
         return finish(i, Flow::IfConverged(p, mask, converged, to));
     }
@@ -179,8 +188,10 @@ fn wide(i: &mut Decode<'_>, r: crate::arg::Reg) -> Result<Src, Missing> {
 }
 
 fn warpsync(i: &mut Decode<'_>) -> Built {
-    if i.has("COLLECTIVE") {
-        return Err("WARPSYNC.COLLECTIVE".to_owned());
+    if i.take("COLLECTIVE") {
+        let (p, mask) = (i.psrc_or_true()?, i.src()?);
+        let to = label(i)?;
+        return finish(i, Flow::Collective(p, mask, to));
     }
     // Nothing comes between a group and the branch behind it here anyway.
     i.ignore(&["EXCLUSIVE", "ALL"]);

@@ -7,7 +7,7 @@ use crate::op::on_lanes;
 use crate::regs::{LANES, Regs, Row, Src, lanes};
 use crate::rows::{self, Mode};
 use crate::sign::AsSigned;
-use crate::soft::{BF16, F16, F64, Format, Round, convert};
+use crate::soft::{BF16, F16, F32, F64, Format, Round, convert};
 
 /// What executes which mnemonic.
 pub const TABLE: &[(&str, Builder)] = &[
@@ -162,11 +162,28 @@ fn hadd2(i: &mut Decode<'_>) -> Built {
     }
     let shape = Shape::take(i);
     let d = i.dst()?;
-    let (a, b) = (Pair::take(i)?, Pair::take(i)?);
+    let a = Pair::take(i)?;
+    if i.peek().is_some_and(|b| b.suffix == "F32") {
+        return narrowed(i, d, a);
+    }
+    let b = Pair::take(i)?;
     i.end()?;
     Ok(on_lanes(move |r, m| {
         let v = shape.each([a.get(r), b.get(r)], |[a, b]| sum_to_odd(a, b));
         r.set(d, m, v);
+    }))
+}
+
+/// `HADD2` of zero and a number in single precision, which is how compilers for sm_75 narrow a constant.
+fn narrowed(i: &mut Decode<'_>, d: u16, zero: Pair) -> Built {
+    let (b, _) = i.src_with_suffix(1)?;
+    if zero.src.plain() != i.zero() {
+        return Err("the sum of a half and a single".to_owned());
+    }
+    i.end()?;
+    Ok(on_lanes(move |r, m| {
+        let v = r.float(b).map(|x| convert(F32, F16, x.into(), Round::Nearest) as u32);
+        r.set(d, m, v.map(|x| x | x << 16));
     }))
 }
 

@@ -4,10 +4,12 @@ use isa::RegFile;
 
 use crate::build::{Builder, Built, Decode};
 use crate::compare::{self, Order};
+use crate::minmax::Parts;
 use crate::op::on_lanes;
 use crate::regs::{LANES, Mask, NO_PRED, Pred, Regs, Row, Src, lanes};
 use crate::rows;
 use crate::sign::{AsSigned, AsUnsigned};
+use crate::wide;
 
 /// What executes which mnemonic. `U` in front is the same on the uniform datapath.
 pub const TABLE: &[(&str, Builder)] = &[
@@ -44,7 +46,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("USHF", shf),
     ("VABSDIFF", vabsdiff),
     ("VABSDIFF4", vabsdiff4),
-    ("VIADD", iadd),
+    ("VIADD", viadd),
 ];
 
 fn unary(i: &mut Decode<'_>, f: fn(u32) -> u32) -> Built {
@@ -57,6 +59,9 @@ fn unary(i: &mut Decode<'_>, f: fn(u32) -> u32) -> Built {
 }
 
 fn mov(i: &mut Decode<'_>) -> Built {
+    if wide::is_wide(i) {
+        return wide::mov(i);
+    }
     let (d, a) = (i.dst()?, i.src()?);
     // The mask of bytes; compilers always write all of them.
     if i.left() > 0 && i.int()? != 0xf {
@@ -84,7 +89,7 @@ fn carry(r: &Regs, p: Pred) -> [u64; LANES] {
 }
 
 /// Predicates that stand for no carry.
-const NO_CARRY: Pred = Pred {
+pub(crate) const NO_CARRY: Pred = Pred {
     number: crate::regs::PT,
     not: true,
 };
@@ -348,6 +353,9 @@ impl Bit {
 }
 
 fn isetp(i: &mut Decode<'_>) -> Built {
+    if wide::is_wide(i) {
+        return wide::compare(i);
+    }
     let order = i.need(compare::INTEGER)?;
     let unsigned = i.take("U32");
     let combine = i.need(compare::COMBINE)?;
@@ -385,18 +393,51 @@ fn extend(order: Order, less: Mask, equal: Mask, low: Mask) -> Mask {
     }
 }
 
-/// Two numbers.
+/// Two numbers, with a carry out and in.
 fn iadd(i: &mut Decode<'_>) -> Built {
+    if wide::is_wide(i) {
+        return wide::add(i);
+    }
+    let extended = i.take("X");
+    let d = i.dst()?;
+    let p = i.pdst_if()?;
+    let (a, b) = (i.src()?, i.src()?);
+    let x = if extended { i.psrc()? } else { NO_CARRY };
+    i.end()?;
+    if !extended && p == NO_PRED {
+        return Ok(on_lanes(move |r, m| {
+            let (a, b) = (r.int(a), r.int(b));
+            r.set(d, m, std::array::from_fn(|l| a[l].wrapping_add(b[l])));
+        }));
+    }
+    Ok(on_lanes(move |r, m| {
+        let (a, b, x) = (addend(r, a), addend(r, b), carry(r, x));
+        let sum: [u64; LANES] = std::array::from_fn(|l| a[l] + b[l] + x[l]);
+        r.set(d, m, sum.map(|s| s as u32));
+        r.set_pred(p, m, lanes(|l| sum[l] >> 32 != 0));
+    }))
+}
+
+/// `VIADD`, of one number or of its parts.
+fn viadd(i: &mut Decode<'_>) -> Built {
+    let parts = Parts::take(i);
+    if parts.bits == 32 {
+        return iadd(i);
+    }
     let d = i.dst()?;
     let (a, b) = (i.src()?, i.src()?);
     i.end()?;
+    let signed = move |s: Src, v: &Row| v.map(|x| if s.neg { parts.each(0, x, u32::wrapping_sub) } else { x });
     Ok(on_lanes(move |r, m| {
-        let (a, b) = (r.int(a), r.int(b));
-        r.set(d, m, std::array::from_fn(|l| a[l].wrapping_add(b[l])));
+        let (a, b) = (signed(a, r.row(a.row)), signed(b, r.row(b.row)));
+        r.set(d, m, std::array::from_fn(|l| parts.each(a[l], b[l], u32::wrapping_add)));
     }))
 }
 
 fn sel(i: &mut Decode<'_>) -> Built {
+    if wide::is_wide(i) {
+        return wide::select(i);
+    }
     let d = i.dst()?;
     let (a, b, p) = (i.src()?, i.src()?, i.psrc()?);
     i.end()?;

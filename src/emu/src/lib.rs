@@ -38,6 +38,7 @@ mod tensor;
 pub mod verify;
 mod warp;
 mod watch;
+mod wide;
 mod xu;
 
 pub use error::{Fault, MissingForm, PrepareError, Space, Trap};

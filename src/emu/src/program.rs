@@ -247,6 +247,17 @@ impl Program {
         (0..len).rev().find(|pc| !padding(pc)).map_or(0, |pc| pc + 1)
     }
 
+    /// Whether the same instructions are at two places, up to the end of a collective.
+    pub(crate) fn same_until_end_of_collective(&self, a: u32, b: u32) -> bool {
+        // The scheduling bits may differ.
+        let word = |pc: u32| self.insts.get(pc as usize).map(|i| i.word.with_bits(124, 105, 0));
+        let is_end = |pc| self.mnemonic(pc).is_none_or(|m| m == "ENDCOLLECTIVE");
+        a == b
+            || (0..)
+                .map_while(|n| (!is_end(a + n)).then_some(word(a + n) == word(b + n)))
+                .all(|same| same)
+    }
+
     fn mnemonic(&self, pc: u32) -> Option<&'static str> {
         self.isa.form(self.insts.get(pc as usize)?.form).map(|f| f.mnemonic())
     }

@@ -57,6 +57,9 @@ pub struct Warp {
     /// Lanes that wait for a mask of lanes, and the masks.
     warp_waiting: Mask,
     warp_masks: Row,
+    /// Of lanes that are in a collective, or wait for it: the mask of those who do it together, and where each goes on behind it.
+    gang: Row,
+    returns: [u32; LANES],
     /// Lanes that wait for the block.
     block_waiting: Mask,
     /// The block barrier that each of them waits at.
@@ -85,6 +88,8 @@ impl Warp {
             waiting: [0; 16],
             warp_waiting: 0,
             warp_masks: [0; LANES],
+            gang: [0; LANES],
+            returns: [0; LANES],
             block_waiting: 0,
             block_barrier: [0; LANES],
             turn: 0,
@@ -157,7 +162,7 @@ impl Warp {
         let lane = if behind != 0 { behind } else { self.ready }.trailing_zeros() as usize;
         self.pc = self.lane_pc[lane];
         self.active = each(self.ready)
-            .filter(|&l| self.lane_pc[l] == self.pc)
+            .filter(|&l| self.lane_pc[l] == self.pc && self.gang[l] == self.gang[lane])
             .fold(0, |m, l| m | 1 << l);
         self.ready &= !self.active;
         self.turn = lane;
@@ -238,7 +243,12 @@ impl Warp {
                     Base::Next(n) => (CODE + u64::from(self.pc + 1) * 16).wrapping_add_signed(n),
                 };
                 let target = self.regs.wide(target).map(|t| t.wrapping_add(from));
-                self.scatter(lanes, &target, program)?;
+                let mut to = [0; LANES];
+                for l in each(lanes) {
+                    to[l] = program.index_of(target[l]).ok_or(Trap::BadJump(target[l]))?;
+                }
+                self.pc += 1;
+                self.scatter(lanes, &to);
             }
             Flow::Exit(p) => {
                 let lanes = holds(self, p);
@@ -246,7 +256,7 @@ impl Warp {
                 self.active &= !lanes;
                 self.pc += 1;
                 if lanes != 0 {
-                    self.wake();
+                    self.wake(program)?;
                 }
             }
             Flow::Gather(p, b) => {
@@ -268,7 +278,7 @@ impl Warp {
                 }
                 self.park(lanes, next);
                 self.waiting[usize::from(b)] |= lanes;
-                self.wake();
+                self.wake(program)?;
             }
             Flow::Leave(p, b) => {
                 let lanes = holds(self, p);
@@ -277,7 +287,7 @@ impl Warp {
                 each(members).for_each(|l| row[l] &= !lanes);
                 self.pc += 1;
                 if lanes != 0 {
-                    self.wake();
+                    self.wake(program)?;
                 }
             }
             Flow::WarpWait(p, who) => {
@@ -288,10 +298,24 @@ impl Warp {
                 if each(lanes).all(|l| who[l] & self.alive & !lanes == 0) {
                     return Ok(());
                 }
-                self.park(lanes, next);
-                self.warp_waiting |= lanes;
-                each(lanes).for_each(|l| self.warp_masks[l] = who[l]);
-                self.wake();
+                self.meet(lanes, &who);
+                self.wake(program)?;
+            }
+            Flow::Collective(p, who, to) => {
+                let lanes = holds(self, p);
+                let to = program.local(self.pc, to);
+                self.pc += 1;
+                let who = self.regs.int(who);
+                each(lanes).for_each(|l| (self.gang[l], self.returns[l]) = (who[l], to));
+                self.meet(lanes, &who);
+                self.wake(program)?;
+            }
+            Flow::EndCollective => {
+                self.pc += 1;
+                let lanes = each(mask).filter(|&l| self.gang[l] != 0).fold(0, |m, l| m | 1 << l);
+                each(lanes).for_each(|l| self.gang[l] = 0);
+                let returns = self.returns;
+                self.scatter(lanes, &returns);
             }
             Flow::Yield => self.pc += 1,
             Flow::Trap => {
@@ -304,32 +328,27 @@ impl Warp {
         Ok(())
     }
 
-    /// Sends each lane to an address of its own.
-    fn scatter(&mut self, mut lanes: Mask, target: &[u64; LANES], program: &Program) -> Result<(), Trap> {
-        let next = self.pc + 1;
-        let rest = self.active & !lanes;
-        self.park(rest, next);
-        self.ready |= rest;
-        while lanes != 0 {
-            let to = target[lanes.trailing_zeros() as usize];
-            let group = each(lanes).filter(|&l| target[l] == to).fold(0, |m, l| m | 1 << l);
-            let to = program.index_of(to).ok_or(Trap::BadJump(to))?;
-            lanes &= !group;
-            if lanes == 0 {
-                self.pc = to;
-            } else {
-                self.park(group, to);
-                self.ready |= group;
-            }
+    /// Sends lanes of the active group to a place of each one's own; the others go on.
+    fn scatter(&mut self, lanes: Mask, to: &[u32; LANES]) {
+        if lanes == 0 {
+            return;
         }
-        if self.active == 0 {
-            self.pick();
-        }
-        Ok(())
+        let (active, next) = (self.active, self.pc);
+        self.park(active, next);
+        self.ready |= active;
+        each(lanes).for_each(|l| self.lane_pc[l] = to[l]);
+        self.pick();
+    }
+
+    /// Lanes of the active group wait for each other, by masks.
+    fn meet(&mut self, lanes: Mask, who: &Row) {
+        self.park(lanes, self.pc);
+        self.warp_waiting |= lanes;
+        each(lanes).for_each(|l| self.warp_masks[l] = who[l]);
     }
 
     /// Looks for lanes whose wait is over.
-    fn wake(&mut self) {
+    fn wake(&mut self, program: &Program) -> Result<(), Trap> {
         for b in 0..self.waiting.len() {
             let mut left = self.waiting[b];
             while left != 0 {
@@ -358,8 +377,25 @@ impl Warp {
             if members & self.alive & !self.warp_waiting == 0 {
                 self.warp_waiting &= !group;
                 self.ready |= group;
+                self.unite(group, program)?;
             }
         }
+        Ok(())
+    }
+
+    /// Lanes that begin a collective may have come from several places, where the same instructions follow.
+    fn unite(&mut self, group: Mask, program: &Program) -> Result<(), Trap> {
+        let first = group.trailing_zeros() as usize;
+        let at = self.lane_pc[first];
+        for l in each(group).filter(|&l| self.gang[l] != 0) {
+            if !program.same_until_end_of_collective(at, self.lane_pc[l]) {
+                return Err(Trap::Missing(
+                    "lanes that do different things in one collective".to_owned(),
+                ));
+            }
+            self.lane_pc[l] = at;
+        }
+        Ok(())
     }
 
     /// In words, what the lanes that are left wait for.

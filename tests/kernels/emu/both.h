@@ -14,6 +14,13 @@ typedef unsigned u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
+// Whether the target has what sm_NN has; the reference has everything.
+#ifdef __CUDA_ARCH__
+#define SINCE(sm) (__CUDA_ARCH__ >= sm * 10)
+#else
+#define SINCE(sm) 1
+#endif
+
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
 #define EACH(name, ...)                                                                                    \

@@ -180,6 +180,7 @@ WHOLE(mem_lock, {
 }, {
     BLOCKS { u32 sum = 0; for (int k = first; k < first + 96 && k < n; k++) sum += a[k]; o[i] = sum; }
 })
+#if SINCE(80)
 WHOLE(mem_async_copy, {
     __shared__ alignas(16) u32 s[96 * 4];
     THREAD
@@ -191,3 +192,4 @@ WHOLE(mem_async_copy, {
 }, {
     for (int i = 0; i < n; i++) { int t = i % 96, other = i - t + (t ^ 1); o[i] = a[(other * 4) % n + (t & 3)]; }
 })
+#endif

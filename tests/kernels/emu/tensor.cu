@@ -31,6 +31,7 @@ FN int ec(int row, int column) { return row * 3 - column; }
 #define INTEGER { if (w * 2 < n) o[(w + l) * 4 + q] = (u32)sum; }
 #define PUT(value) if (w * 2 < n) for (int q = 0; q < 4; q++) o[(w + l) * 4 + q] = value;
 
+#if SINCE(80)
 WHOLE(tensor_f16_k16, {
     LANE
     float d[4]; u32 x[4]; u32 y[2];
@@ -49,6 +50,7 @@ WHOLE(tensor_bf16_k16, {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
     PUT(bits(d[q]))
 }, { PRODUCT(16, 16, SINGLE) })
+#endif
 WHOLE(tensor_f16_k8, {
     LANE
     float d[4]; u32 x[2];
@@ -58,6 +60,7 @@ WHOLE(tensor_f16_k8, {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6},{%0,%1,%2,%3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(x[0]), "r"(x[1]), "r"(y));
     PUT(bits(d[q]))
 }, { PRODUCT(16, 8, SINGLE) })
+#if SINCE(80)
 WHOLE(tensor_f16_sum_f16, {
     LANE
     u32 d[2]; u32 x[4]; u32 y[2];
@@ -102,6 +105,7 @@ WHOLE(tensor_f64, {
     asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1},{%2},{%3},{%0,%1};" : "+d"(d[0]), "+d"(d[1]) : "d"(x), "d"(y));
     for (int q = 0; q < 2; q++) o[i * 2 + q] = bits((float)d[q]);
 }, { PRODUCT(8, 4, { o[(w + l) * 2 + q] = bits((float)sum); }) })
+#endif
 // Eight matrices of 8x8 halves in shared memory, one row a thread; every warp loads four of them, straight and transposed.
 WHOLE(tensor_load, {
     __shared__ alignas(16) unsigned short s[96 * 8];

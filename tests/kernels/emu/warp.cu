@@ -43,12 +43,14 @@ WHOLE(warp_match_any_wide, { THREAD o[i] = __match_any_sync(~0u, (u64)(a[i] % 3)
 WHOLE(warp_match_all, { THREAD int p; u32 m = __match_all_sync(~0u, i / 64 % 2 ? 5u : a[i] % 5, &p); o[i] = m / 2 + p; }, {
     LANES o[w + l] = BALLOT(MATCHED(k) == MATCHED(0)) == ~0u ? ~0u / 2 + 1 : 0;
 })
+#if SINCE(80)
 WHOLE(warp_redux_add, { THREAD o[i] = __reduce_add_sync(~0u, a[i]); }, { LANES o[w + l] = SUM_OVER(true, a[w + k]); })
 WHOLE(warp_redux_min_s, { THREAD o[i] = (u32)__reduce_min_sync(~0u, (int)a[i]); }, { LANES { int m = 0x7fffffff; for (int k = 0; k < 32; k++) if ((int)a[w + k] < m) m = a[w + k]; o[w + l] = m; } })
 WHOLE(warp_redux_max_u, { THREAD o[i] = __reduce_max_sync(~0u, a[i]); }, { LANES { u32 m = 0; for (int k = 0; k < 32; k++) if (a[w + k] > m) m = a[w + k]; o[w + l] = m; } })
 WHOLE(warp_redux_and, { THREAD o[i] = __reduce_and_sync(~0u, a[i] | 0xff << (l & 3) * 8); }, { LANES { u32 m = ~0u; for (int k = 0; k < 32; k++) m &= a[w + k] | 0xffu << (k & 3) * 8; o[w + l] = m; } })
 WHOLE(warp_redux_or, { THREAD o[i] = __reduce_or_sync(~0u, a[i] & 1 << l); }, { LANES o[w + l] = BALLOT(a[w + k] >> k & 1); })
 WHOLE(warp_redux_xor, { THREAD o[i] = __reduce_xor_sync(~0u, a[i]); }, { LANES { u32 m = 0; for (int k = 0; k < 32; k++) m ^= a[w + k]; o[w + l] = m; } })
+#endif
 WHOLE(warp_sum_float, {
     THREAD
     float v = (float)(a[i] & 0xfff);
@@ -67,11 +69,13 @@ WHOLE(warp_sync_exchange, {
     __syncwarp();
     o[i] = s[threadIdx.x ^ 2];
 }, { LANES { int other = l ^ 2; o[w + l] = a[w + (other ^ 1)] * (a[w + other] & 1 ? 3 : 1); } })
+#if SINCE(80)
 WHOLE(warp_half_masks, {
     THREAD
     if (l < 16) o[i] = __shfl_xor_sync(0xffffu, a[i], 3) + __reduce_add_sync(0xffffu, b[i]);
     else o[i] = __shfl_xor_sync(0xffff0000u, b[i], 5) - __reduce_add_sync(0xffff0000u, a[i]);
 }, { LANES o[w + l] = l < 16 ? a[w + (l ^ 3)] + SUM_OVER(k < 16, b[w + k]) : b[w + (l ^ 5)] - SUM_OVER(k >= 16, a[w + k]); })
+#endif
 WHOLE(warp_block_counts, {
     THREAD
     int yes = __syncthreads_count(a[i] & 1);
