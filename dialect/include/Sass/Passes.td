@@ -23,6 +23,10 @@ def SassRetargetParam : Sass_PortablePass<"retarget-param", [
   let summary = "move reads of a kernel parameter (constant bank 0) to another offset";
 }
 
+def SassScalarToUniform : Sass_PortablePass<"scalar-to-uniform"> {
+  let summary = "compute what all lanes of a warp share in uniform registers";
+}
+
 //===-- Any other pass, where a configuration names it --------------------------------------------------------===//
 
 def SassOnEntry : Pass<"sass-on-entry", "::sass::FuncOp"> {

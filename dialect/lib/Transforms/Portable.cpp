@@ -13,6 +13,7 @@
 namespace sass {
 #define GEN_PASS_DEF_SASSFFMADEFTZ
 #define GEN_PASS_DEF_SASSRETARGETPARAM
+#define GEN_PASS_DEF_SASSSCALARTOUNIFORM
 #include "Sass/Passes.h.inc"
 } // namespace sass
 
@@ -40,7 +41,9 @@ public:
   bool changed = false;
 
 private:
-  LogicalResult insert(const SassEdit &edit, Operation *before);
+  Value operand(uint32_t number);
+  SassInst build(const SassEdit &edit, Operation *before);
+  LogicalResult replace(const SassEdit &edit, Operation *op);
 
   IRRewriter rewriter;
   SmallVector<Operation *> ops; // null once it is erased
@@ -48,21 +51,64 @@ private:
 };
 } // namespace
 
-LogicalResult Applier::insert(const SassEdit &edit, Operation *before) {
+/// The value of that number; of a constant register, which is made where the function has none. Null if there is none.
+Value Applier::operand(uint32_t number) {
+  if (number < SASS_VALUE_CONSTANT)
+    return number < values.size() ? values[number] : Value();
+  unsigned file = number - SASS_VALUE_CONSTANT;
+  auto fileOf = [](Operation &op) -> unsigned {
+    return isa<RZOp>(op) ? SASS_FILE_R : isa<URZOp>(op) ? SASS_FILE_UR : isa<PTOp>(op) ? SASS_FILE_P : isa<UPTOp>(op) ? SASS_FILE_UP : ~0u;
+  };
+  // Constants stand first, in the order of the files.
+  Block *entry = ops.front()->getBlock();
+  Operation &next = *llvm::find_if(*entry, [&](Operation &op) { return fileOf(op) >= file; });
+  if (fileOf(next) == file)
+    return next.getResult(0);
+  rewriter.setInsertionPoint(&next);
+  Location loc = entry->getParentOp()->getLoc();
+  Type type = getRegisterType(rewriter.getContext(), file);
+  switch (file) {
+  case SASS_FILE_R:
+    return RZOp::create(rewriter, loc, type);
+  case SASS_FILE_UR:
+    return URZOp::create(rewriter, loc, type);
+  case SASS_FILE_P:
+    return PTOp::create(rewriter, loc, type);
+  case SASS_FILE_UP:
+    return UPTOp::create(rewriter, loc, type);
+  }
+  return Value();
+}
+
+SassInst Applier::build(const SassEdit &edit, Operation *before) {
   SmallVector<Value> operands;
-  for (uint32_t value : ArrayRef(edit.operands, edit.operandCount)) {
-    if (value >= values.size())
-      return before->emitOpError("cannot get an instruction before it that reads a value which is not there");
-    operands.push_back(values[value]);
+  for (uint32_t number : ArrayRef(edit.operands, edit.operandCount)) {
+    operands.push_back(operand(number));
+    if (!operands.back())
+      return before->emitOpError("cannot get an instruction before it that reads a value which is not there"), nullptr;
   }
   InstData data;
   auto func = before->getParentOfType<FuncOp>();
   const SassEngine *engine = getEngine();
   int32_t target = engine->targetId({func.getSm().data(), func.getSm().size()});
   if (target < 0 || !data.set(target, edit.word) || data.isOpaque())
-    return before->emitOpError("cannot get an instruction before it that the tables do not know");
+    return before->emitOpError("cannot get an instruction before it that the tables do not know"), nullptr;
   rewriter.setInsertionPoint(before);
-  return success(bool(buildInst(rewriter, before->getLoc(), data, operands)));
+  return buildInst(rewriter, before->getLoc(), data, operands);
+}
+
+LogicalResult Applier::replace(const SassEdit &edit, Operation *op) {
+  SassInst made = op->hasTrait<OpTrait::IsTerminator>() ? nullptr : build(edit, op);
+  if (!made || made->getNumResults() != op->getNumResults())
+    return op->emitOpError("cannot be replaced: it ends its block, or the new instruction has not as many results");
+  made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  for (auto [old, now] : llvm::zip_equal(op->getResults(), made->getResults())) {
+    rewriter.replaceAllUsesWith(old, now);
+    llvm::replace(values, Value(old), Value(now));
+  }
+  ops[edit.op] = made;
+  rewriter.eraseOp(op);
+  return success();
 }
 
 LogicalResult Applier::apply(const SassEdit &edit) {
@@ -71,7 +117,7 @@ LogicalResult Applier::apply(const SassEdit &edit) {
     return emitError(UnknownLoc::get(rewriter.getContext()), "an edit names an operation that is not there");
   changed = true;
   if (edit.kind == SASS_EDIT_INSERT)
-    return insert(edit, op);
+    return success(bool(build(edit, op)));
   auto inst = dyn_cast<SassInst>(op);
   if (!inst)
     return op->emitOpError("is no instruction and cannot be edited");
@@ -90,6 +136,13 @@ LogicalResult Applier::apply(const SassEdit &edit) {
       return op->emitOpError("cannot read that value: it is not there");
     rewriter.modifyOpInPlace(op, [&] { op->setOperand(edit.operand, values[edit.newValue]); });
     return success();
+  case SASS_EDIT_REPLACE:
+    return replace(edit, op);
+  case SASS_EDIT_MOVE:
+    if (edit.operand >= ops.size() || !ops[edit.operand] || op->hasTrait<OpTrait::IsTerminator>())
+      return op->emitOpError("cannot be moved: it ends its block, or there is no operation to put it before");
+    rewriter.moveOpBefore(op, ops[edit.operand]);
+    return success();
   case SASS_EDIT_ERASE:
     if (!op->use_empty() || op->hasTrait<OpTrait::IsTerminator>())
       return op->emitOpError("cannot be taken out: it ends its block, or its results are read");
@@ -102,10 +155,14 @@ LogicalResult Applier::apply(const SassEdit &edit) {
 
 /// What `sass2mlir apply` says about a function, where it does.
 static SassPassContext contextOf(FuncOp func, bool report) {
-  SassPassContext context = {report, {0, 0}};
+  SassPassContext context = {report, {0, 0}, nullptr, 0};
   if (auto params = func->getAttrOfType<DenseI32ArrayAttr>(kParamsAttr); params && params.size() == 2)
     for (unsigned i = 0; i < 2; ++i)
       context.params[i] = params[i];
+  if (auto pinned = func->getAttrOfType<DenseI64ArrayAttr>(kPinnedAttr)) {
+    context.pinned = reinterpret_cast<const uint64_t *>(pinned.asArrayRef().data());
+    context.pinnedCount = pinned.size();
+  }
   return context;
 }
 
@@ -176,4 +233,5 @@ static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report
 namespace {
 PORTABLE(FfmaDeftz)
 PORTABLE(RetargetParam)
+PORTABLE(ScalarToUniform)
 } // namespace

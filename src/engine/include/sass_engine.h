@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define SASS_ENGINE_ABI 2u
+#define SASS_ENGINE_ABI 3u
 
 /* Form of a word that no table knows. */
 #define SASS_FORM_OPAQUE 0xffffu
@@ -148,6 +148,8 @@ typedef struct SassKernel {
 typedef struct SassPassContext {
   uint32_t report;    /* not 0: only look */
   uint32_t params[2]; /* where the parameters begin and end in constant bank 0 (bytes); both 0 where that is not known */
+  const uint64_t *pinned; /* byte offsets, ascending, of instructions that the file names: they have to stay what and where they are */
+  uint32_t pinnedCount;
 } SassPassContext;
 
 /* What a pass found in a kernel. */
@@ -158,8 +160,14 @@ enum {
   SASS_EDIT_MODIFIERS = 1, /* takes modifiers `drop` from `op` and adds `add`: dotted lists */
   SASS_EDIT_OPERAND = 2,   /* lets operand `operand` of `op` read the value `newValue` */
   SASS_EDIT_INSERT = 3,    /* puts `word`, which reads `operands`, before `op` */
-  SASS_EDIT_ERASE = 4      /* takes `op` out */
+  SASS_EDIT_ERASE = 4,     /* takes `op` out */
+  SASS_EDIT_REPLACE = 5,   /* puts `word`, which reads `operands`, in the place of `op`: its results are those of `op` */
+  SASS_EDIT_MOVE = 6       /* takes `op` from its place and puts it before operation `operand` */
 };
+
+/* Among the operands of an edit: this plus the number of a register file (of SassPin) stands for the file's constant register, whether the
+ * kernel has a value for it or not. */
+#define SASS_VALUE_CONSTANT 0xfffffff0u
 
 /* One change that a pass asks for. Operations and values are those of the kernel before any edit. */
 typedef struct SassEdit {

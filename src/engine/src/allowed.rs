@@ -7,7 +7,7 @@ use crate::mask::AllowedBits;
 
 /// Adds the bits of the fields and modifiers that the edits name.
 pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &mut AllowedBits) -> Result<(), String> {
-    let mut named: Vec<(ir::OpId, u128)> = Vec::with_capacity(edits.edits.len());
+    let mut named: Vec<(ir::OpId, Named)> = Vec::with_capacity(edits.edits.len());
     for edit in &edits.edits {
         match edit {
             ir::Edit::SetField { op, field, .. } => {
@@ -16,14 +16,18 @@ pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &
                     .fields()
                     .get(*field)
                     .ok_or_else(|| format!("{} has no field {field}", form.name()))?;
-                named.push((*op, field.mask()));
+                named.push((*op, Named::Bits(field.mask())));
             }
             ir::Edit::EditModifiers { op, drop, add } => {
                 let inst = inst_of(kernel, *op)?;
                 let edited = isa
                     .edit_modifiers(inst, &tokens(drop), &tokens(add))
                     .map_err(|e| e.to_string())?;
-                named.push((*op, edited.word.0 ^ inst.word.0));
+                named.push((*op, Named::Bits(edited.word.0 ^ inst.word.0)));
+            }
+            ir::Edit::Replace { op, inst, .. } => {
+                inst_of(kernel, *op)?;
+                named.push((*op, Named::Word(inst.word.0)));
             }
             other => return Err(format!("{other:?}: this engine cannot check edits of that kind yet")),
         }
@@ -32,13 +36,24 @@ pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &
     let mut rest = named.iter().peekable();
     for (offset, op, _) in passes::instructions(kernel) {
         while let Some((_, bits)) = rest.next_if(|(o, _)| *o == op) {
-            allowed.allow(offset, *bits);
+            match bits {
+                Named::Bits(bits) => allowed.allow(offset, *bits),
+                Named::Word(word) => allowed.replace(offset, *word),
+            }
         }
     }
     match rest.next() {
         Some((op, _)) => Err(format!("operation {} is no instruction of the kernel", op.0)),
         None => Ok(()),
     }
+}
+
+/// What an edit says of a word.
+enum Named {
+    /// It may change these bits.
+    Bits(u128),
+    /// It puts this word there.
+    Word(u128),
 }
 
 fn tokens(list: &[String]) -> Vec<&str> {

@@ -36,4 +36,4 @@ pub use representation::{Internal, Job, Ran, Representation};
 pub use reschedule::reschedule;
 pub use roundtrip::{roundtrip, roundtrip_in};
 pub use run::{KernelText, Options, Outcome, apply, apply_in};
-pub use step::{Found, look};
+pub use step::{Found, Place, look};

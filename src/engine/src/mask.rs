@@ -5,24 +5,48 @@ use std::collections::BTreeMap;
 /// Bytes of one instruction.
 pub const WORD: usize = 16;
 
-/// For each instruction that may change (by byte offset), the bits that may.
+/// For each instruction that may change (by byte offset), the bits that may, or the word that takes its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllowedBits(BTreeMap<u64, u128>);
+pub struct AllowedBits(BTreeMap<u64, Leave>);
+
+/// What may become of one word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Leave {
+    /// The word that an edit puts there; `None` for the old one.
+    word: Option<u128>,
+    /// Bits of it that edits may change.
+    bits: u128,
+}
 
 impl AllowedBits {
     /// Allows more bits of the word at `offset`.
     pub fn allow(&mut self, offset: u64, bits: u128) {
-        *self.0.entry(offset).or_default() |= bits;
+        self.0.entry(offset).or_default().bits |= bits;
     }
 
-    /// Allows what `other` allows too.
+    /// Puts another word at `offset`: what was allowed of the one before counts no more.
+    pub fn replace(&mut self, offset: u64, word: u128) {
+        let leave = Leave {
+            word: Some(word),
+            bits: 0,
+        };
+        self.0.insert(offset, leave);
+    }
+
+    /// Allows what `other`, of a later pass, allows too.
     pub fn add(&mut self, other: &AllowedBits) {
-        other.0.iter().for_each(|(&offset, &bits)| self.allow(offset, bits));
+        for (&offset, leave) in &other.0 {
+            match leave.word {
+                Some(_) => drop(self.0.insert(offset, *leave)),
+                None => self.allow(offset, leave.bits),
+            }
+        }
     }
 
-    /// The bits of the word at `offset` that may change.
-    pub fn at(&self, offset: u64) -> u128 {
-        self.0.get(&offset).copied().unwrap_or(0)
+    /// The word at `offset` as edits leave it but for the bits that they may change, and those bits.
+    fn at(&self, offset: u64, old: u128) -> (u128, u128) {
+        let leave = self.0.get(&offset).copied().unwrap_or_default();
+        (leave.word.unwrap_or(old), leave.bits)
     }
 }
 
@@ -63,12 +87,10 @@ pub fn mask_verify(old: &[u8], new: &[u8], allowed: &AllowedBits) -> Result<usiz
     }
     let mut changed = 0;
     for (ix, (a, b)) in old.chunks(WORD).zip(new.chunks(WORD)).enumerate() {
-        if a == b {
-            continue;
-        }
-        changed += 1;
+        changed += usize::from(a != b);
         let (offset, a, b) = ((ix * WORD) as u64, word(a), word(b));
-        let stray = (a ^ b) & !allowed.at(offset);
+        let (expected, bits) = allowed.at(offset, a);
+        let stray = (expected ^ b) & !bits;
         if stray != 0 {
             return Err(MaskError::Stray {
                 offset,
@@ -109,14 +131,24 @@ mod tests {
         assert!(
             matches!(mask_verify(&old, &new, &allowed), Err(MaskError::Stray { offset: 16, stray: s, .. }) if s == stray)
         );
-        let mut elsewhere = old;
+        let mut replaced = allowed.clone();
+        replaced.replace(16, 7 << 80);
+        (new[16 + 10], new[16 + 15]) = (7, 0);
+        assert_eq!(mask_verify(&old, &new, &replaced), Ok(1));
+        assert!(matches!(
+            mask_verify(&old, &old, &replaced),
+            Err(MaskError::Stray { offset: 16, .. })
+        ));
+        allowed.add(&replaced);
+        assert_eq!(allowed, replaced);
+        let mut elsewhere = new;
         elsewhere[47] = 1;
         assert!(matches!(
             mask_verify(&old, &elsewhere, &allowed),
             Err(MaskError::Stray { offset: 32, .. })
         ));
         assert_eq!(
-            mask_verify(&old, &old[..32], &allowed),
+            mask_verify(&old, &old[..32], &AllowedBits::default()),
             Err(MaskError::Length { old: 48, new: 32 })
         );
     }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::config::{Entry, Mode};
 use crate::mask::AllowedBits;
 use crate::report::PassReport;
-use crate::step::{self, guarded};
+use crate::step::{self, Place, guarded};
 
 /// A way to hold kernels.
 pub trait Representation: Sync {
@@ -31,8 +31,8 @@ pub struct Job<'a> {
     pub image: &'a cubin::Image<'a>,
     /// The section there that has its code.
     pub section: usize,
-    /// Where its parameters lie in constant bank 0 (bytes), where the file says so.
-    pub params: Option<(u32, u32)>,
+    /// What the file says about it.
+    pub place: Place,
     /// The entries of the configuration that name it, in order, by position there; modes as they are to be.
     pub entries: Vec<(usize, &'a Entry<'a>, Mode)>,
 }
@@ -82,7 +82,7 @@ fn run_one(job: Job<'_>) -> Result<Ran, String> {
         failed: None,
     };
     for (_, entry, mode) in job.entries {
-        let found = step::look(job.isa, &ran.kernel, job.params, entry.pass, &entry.options, mode);
+        let found = step::look(job.isa, &ran.kernel, &job.place, entry.pass, &entry.options, mode);
         ran.passes.push(found.report);
         if let Some(why) = found.failed {
             ran.failed = Some(why);

@@ -179,7 +179,7 @@ fn rewrite(
 }
 
 /// Byte offsets, sorted, of instructions that the file names: they are told apart by where they are.
-fn pinned(code: &Code<'_>) -> Vec<u64> {
+pub(crate) fn pinned(code: &Code<'_>) -> Vec<u64> {
     let mut offsets: Vec<u64> = code.relocations.iter().map(|r| r.offset & !15).collect();
     for attribute in &code.attributes {
         if let Ok(Value::Offsets(list)) = attribute.value() {

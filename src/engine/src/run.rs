@@ -12,8 +12,9 @@ use crate::open::{OpenImage, Opened, Which};
 use crate::replace;
 use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
 use crate::representation::{Internal, Job, Ran, Representation};
+use crate::reschedule;
 use crate::schedule;
-use crate::step::guarded;
+use crate::step::{Place, guarded};
 
 /// How to run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -287,7 +288,10 @@ fn lift<'c>(
         kernel,
         image,
         section: code.section,
-        params: params.map(|b| (u32::from(b.offset), u32::from(b.offset) + u32::from(b.size))),
+        place: Place {
+            params: params.map(|b| (u32::from(b.offset), u32::from(b.offset) + u32::from(b.size))),
+            pinned: reschedule::pinned(code),
+        },
         entries: entries.iter().map(|&(at, entry)| (at, entry, mode(entry))).collect(),
     })
 }

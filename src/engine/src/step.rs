@@ -22,17 +22,30 @@ pub struct Found {
     pub failed: Option<String>,
 }
 
+/// What the file says about a kernel that its code does not show.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// Where its parameters lie in constant bank 0 (bytes), where the file says so.
+    pub params: Option<(u32, u32)>,
+    /// Byte offsets, ascending, of instructions that the file names.
+    pub pinned: Vec<u64>,
+}
+
 /// Runs a pass on a kernel and changes nothing.
 pub fn look(
     isa: &'static Isa,
     kernel: &ir::Kernel,
-    params: Option<(u32, u32)>,
+    place: &Place,
     pass: &dyn Pass,
     options: &Options,
     mode: Mode,
 ) -> Found {
     let name = pass.name();
-    let cx = Context { isa, params };
+    let cx = Context {
+        isa,
+        params: place.params,
+        pinned: &place.pinned,
+    };
     let nothing = |refused: String, failed| Found {
         report: report(name, mode, PassResult::default(), Some(refused)),
         edits: ir::EditList::default(),

@@ -1,13 +1,14 @@
 //! Edits that a pass asks for, and what applying them changed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use isa::{FieldError, FormId, Inst, Isa, Word};
 
 use crate::kernel::{Kernel, NONE, OpId, OpKind, ValueId};
-use crate::layout::Layout;
+use crate::layout::{Flow, Layout};
 use crate::layouts::Layouts;
 use crate::pin::Pin;
+use crate::rebuild::{New, Put, Rebuild};
 
 /// One change to a kernel. Operation ids are those of the kernel that the list is applied to, before any of its edits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,23 @@ pub enum Edit {
         inst: Inst,
         /// What it reads, in the order of its accesses. The pins must be the registers in its word.
         operands: Vec<ValueId>,
+    },
+    /// Puts another instruction in the place of one. Its results are those of the old one, in order, in the registers that the new word
+    /// names; whatever reads them must be able to read them there.
+    Replace {
+        /// The instruction.
+        op: OpId,
+        /// The new word.
+        inst: Inst,
+        /// What it reads, in the order of its accesses. The pins, after the edits, must be the registers in its word.
+        operands: Vec<ValueId>,
+    },
+    /// Takes an instruction from its place and puts it before another operation, which is not moved itself.
+    Move {
+        /// The instruction.
+        op: OpId,
+        /// The operation that it goes before.
+        before: OpId,
     },
     /// Takes an instruction out. Nothing may read its results any more.
     Erase {
@@ -119,23 +137,37 @@ impl Kernel {
         let mut next = self.clone();
         let mut layouts = Layouts::continued(isa, self.target, std::mem::take(&mut next.layouts));
         let mut touched: Vec<(OpId, u128)> = Vec::new();
-        let mut inserts = Vec::new();
+        let (mut puts, mut moved) = (Vec::new(), HashSet::new());
         let mut erased = HashSet::new();
+        let replaced = self.replaced(&mut layouts, &mut next, list)?;
         for edit in &list.edits {
             let op = match edit {
                 Edit::SetField { op, .. }
                 | Edit::EditModifiers { op, .. }
                 | Edit::ReplaceOperand { op, .. }
                 | Edit::Erase { op } => *op,
-                Edit::Insert { before, .. } => *before,
+                Edit::Replace { .. } => continue,
+                Edit::Insert { before, .. } | Edit::Move { before, .. } => *before,
             };
             if op.index() >= self.kinds.len() {
                 return Err(self.refuse(OpId(0), format!("there is no operation {}", op.0)));
             }
             let at = op.index();
             if let Edit::Insert { inst, operands, .. } = edit {
-                inserts.push((op, self.check_insert(&mut layouts, op, *inst, operands)?));
+                let new = self.check_new(&mut layouts, &next.pins, op, *inst, operands)?;
+                puts.push((op, Put::New(new)));
                 continue;
+            }
+            if let Edit::Move { op, before } = edit {
+                self.check_loose(*op)?;
+                if !moved.insert(op.0) {
+                    return Err(self.refuse(*op, "it is moved twice".into()));
+                }
+                puts.push((*before, Put::Old(*op)));
+                continue;
+            }
+            if replaced.contains_key(&op.0) {
+                return Err(self.refuse(op, "it is replaced, and edited besides".into()));
             }
             if self.kinds[at] != OpKind::Inst {
                 return Err(self.refuse(op, "only an instruction that the tables know can be edited".into()));
@@ -167,7 +199,7 @@ impl Kernel {
                     erased.insert(op.0);
                     continue;
                 }
-                Edit::Insert { .. } => continue,
+                Edit::Insert { .. } | Edit::Replace { .. } | Edit::Move { .. } => continue,
             };
             if (new.word.0 ^ inst.word.0) & !mask != 0 {
                 return Err(self.refuse(op, "the edit moves bits that it does not name".into()));
@@ -192,11 +224,26 @@ impl Kernel {
             next.op_layout[at] = layout;
             touched.push((op, mask));
         }
-        let changes = self.changes(&next, touched, inserts.len(), erased.len());
-        if !inserts.is_empty() || !erased.is_empty() {
-            next = next
-                .rebuilt(&layouts, inserts, &erased)
-                .map_err(|(op, reason)| self.refuse(op, reason))?;
+        for (op, new) in &replaced {
+            (next.words[*op as usize], next.op_layout[*op as usize]) = (new.inst.word, new.layout);
+            touched.push((OpId(*op), u128::MAX));
+        }
+        let inserted = puts.iter().filter(|(_, put)| matches!(put, Put::New(_))).count();
+        let changes = self.changes(&next, touched, inserted, erased.len());
+        if let Some((_, before)) = puts
+            .iter()
+            .map(|(before, _)| (before, before.0))
+            .find(|(_, b)| moved.contains(b))
+        {
+            return Err(self.refuse(
+                OpId(before),
+                "something is put before it, and it is moved itself".into(),
+            ));
+        }
+        if !puts.is_empty() || !erased.is_empty() || !replaced.is_empty() {
+            erased.extend(moved);
+            let rebuilt = Rebuild::new(&next, &layouts, &replaced, &erased).run(puts);
+            next = rebuilt.map_err(|(op, reason)| self.refuse(op, reason))?;
         }
         next.layouts = layouts.into_list();
         *self = next;
@@ -275,9 +322,60 @@ impl Kernel {
         Ok((inst, slot.bits()))
     }
 
-    fn check_insert(
+    /// The instructions that take the place of others, by operation; gives `next` the registers of their results.
+    fn replaced(
         &self,
         layouts: &mut Layouts,
+        next: &mut Kernel,
+        list: &EditList,
+    ) -> Result<HashMap<u32, New>, EditError> {
+        let edits = list.edits.iter().filter_map(|edit| match edit {
+            Edit::Replace { op, inst, operands } => Some((*op, *inst, operands)),
+            _ => None,
+        });
+        for (op, inst, _) in edits.clone() {
+            self.check_loose(op)?;
+            let at = op.index();
+            let results = self.result_start[at] as usize..self.result_start[at + 1] as usize;
+            let layout = layouts.get(inst.word);
+            let pins = layouts.list.get(layout as usize).map(|l| written(l, inst.word));
+            match pins.filter(|pins| pins.len() == results.len()) {
+                Some(pins) => next.pins[results].copy_from_slice(&pins),
+                None => return Err(self.refuse(op, "the new instruction has not as many results".into())),
+            }
+        }
+        let mut replaced = HashMap::new();
+        for (op, inst, operands) in edits {
+            let new = self.check_new(layouts, &next.pins, op, inst, operands)?;
+            if replaced.insert(op.0, new).is_some() {
+                return Err(self.refuse(op, "it is replaced twice".into()));
+            }
+        }
+        Ok(replaced)
+    }
+
+    /// Control flow does not know the operation: it may be replaced and moved.
+    fn check_loose(&self, op: OpId) -> Result<(), EditError> {
+        if op.index() >= self.kinds.len() {
+            return Err(self.refuse(OpId(0), format!("there is no operation {}", op.0)));
+        }
+        let tied = self.labels[op.index()] != NONE || self.op(op).is_terminator();
+        let plain = self.op(op).layout().is_some_and(|l| l.flow == Flow::None);
+        match self.kinds[op.index()] == OpKind::Inst && plain && !tied {
+            true => Ok(()),
+            false => Err(self.refuse(
+                op,
+                "control flow hangs on it, or it is in no table: it stays as it is".into(),
+            )),
+        }
+    }
+
+    /// A new instruction, if it is what the tables say and its operands are in the registers of its word. `pins`: those of all values, after
+    /// the edits.
+    fn check_new(
+        &self,
+        layouts: &mut Layouts,
+        pins: &[Pin],
         op: OpId,
         inst: Inst,
         operands: &[ValueId],
@@ -290,14 +388,15 @@ impl Kernel {
         let Some(known) = known.cloned() else {
             return Err(self.refuse(op, "the new instruction is not of the form that it says".into()));
         };
-        if known.flow != crate::layout::Flow::None || known.has_label {
+        if known.flow != Flow::None || known.has_label {
             return Err(self.refuse(op, "an instruction that controls flow cannot be put in".into()));
         }
-        let mut pins: Vec<Pin> = Vec::new();
-        known.each_read(inst.word, |pin| pins.push(pin));
-        known.each_merge(inst.word, |pin| pins.push(pin));
-        let given = operands.iter().map(|v| self.pins.get(v.index()).copied());
-        if !given.eq(pins.iter().map(|p| Some(*p))) {
+        let mut wanted: Vec<Pin> = Vec::new();
+        known.each_read(inst.word, |pin| wanted.push(pin));
+        known.each_merge(inst.word, |pin| wanted.push(pin));
+        let pin = |v: &ValueId| v.as_constant().map(Pin::zero).or_else(|| pins.get(v.index()).copied());
+        let given = operands.iter().map(pin);
+        if !given.eq(wanted.iter().map(|p| Some(*p))) {
             return Err(self.refuse(
                 op,
                 "the operands are not in the registers that the new instruction reads".into(),
@@ -337,70 +436,10 @@ impl Kernel {
         }
         changes
     }
-
-    /// The kernel with instructions put in and taken out; ids change.
-    fn rebuilt(
-        &self,
-        layouts: &Layouts,
-        mut inserts: Vec<(OpId, New)>,
-        erased: &HashSet<u32>,
-    ) -> Result<Kernel, (OpId, String)> {
-        inserts.sort_by_key(|i| i.0);
-        let mut next = Kernel::empty(self.name.clone(), self.target);
-        (next.tail, next.notes) = (self.tail.clone(), self.notes.clone());
-        (next.arg_start, next.edge_start, next.edges) =
-            (self.arg_start.clone(), self.edge_start.clone(), self.edges.clone());
-        let mut renamed = vec![NONE; self.pins.len()];
-        let mut inserts = inserts.into_iter().peekable();
-        for b in 0..self.block_count() {
-            for i in self.block_start[b]..self.block_start[b + 1] {
-                while let Some((_, new)) = inserts.next_if(|(at, _)| at.0 == i) {
-                    next.operands.extend(&new.operands);
-                    next.pins
-                        .extend(written(&layouts.list[new.layout as usize], new.inst.word));
-                    next.finish_op(OpKind::Inst, new.inst.word, new.layout, NONE);
-                }
-                let at = i as usize;
-                if erased.contains(&i) {
-                    continue;
-                }
-                for v in self.result_start[at]..self.result_start[at + 1] {
-                    renamed[v as usize] = next.pins.len() as u32;
-                    next.pins.push(self.pins[v as usize]);
-                }
-                let operands = self.operand_start[at] as usize..self.operand_start[at + 1] as usize;
-                next.operands.extend(&self.operands[operands]);
-                next.finish_op(self.kinds[at], self.words[at], self.op_layout[at], self.labels[at]);
-            }
-            next.block_start.push(next.kinds.len() as u32);
-        }
-        for v in self.result_count()..self.pins.len() as u32 {
-            renamed[v as usize] = next.pins.len() as u32;
-            next.pins.push(self.pins[v as usize]);
-        }
-        next.edge_args = self.edge_args.clone();
-        for value in next.operands.iter_mut().chain(&mut next.edge_args) {
-            let new = renamed[value.index()];
-            if new == NONE
-                && let crate::kernel::Def::Result(op, _) = self.def(*value)
-            {
-                return Err((op, "its results are still read".into()));
-            }
-            *value = ValueId(new);
-        }
-        Ok(next)
-    }
 }
 
-fn written(layout: &Layout, word: Word) -> Vec<Pin> {
+pub(crate) fn written(layout: &Layout, word: Word) -> Vec<Pin> {
     let mut pins = Vec::new();
     layout.each_write(word, |pin| pins.push(pin));
     pins
-}
-
-/// An instruction to put in.
-struct New {
-    inst: Inst,
-    layout: u32,
-    operands: Vec<ValueId>,
 }

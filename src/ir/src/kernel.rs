@@ -40,6 +40,23 @@ id! {
     ValueId
 }
 
+impl ValueId {
+    /// In the operands of an edit: the constant register of a file, whether the kernel has a value for it or not.
+    pub fn constant(file: RegFile) -> ValueId {
+        ValueId(FIRST_CONSTANT + crate::pin::file_index(file) as u32)
+    }
+
+    /// The file of which it stands for the constant register.
+    pub(crate) fn as_constant(self) -> Option<RegFile> {
+        crate::pin::FILES
+            .get(self.0.checked_sub(FIRST_CONSTANT)? as usize)
+            .copied()
+    }
+}
+
+/// The first of the ids that stand for constant registers, by the position of their file.
+const FIRST_CONSTANT: u32 = 0xffff_fff0;
+
 /// No label, no layout.
 pub(crate) const NONE: u32 = u32::MAX;
 /// In place of a label id: the code label is the block's first successor.

@@ -30,6 +30,7 @@ mod parse_wordless;
 mod parts;
 mod pin;
 mod print;
+mod rebuild;
 mod regalloc;
 mod returns;
 mod scan;

@@ -7,7 +7,7 @@ use engine::capi::PassRun;
 use engine::report::PassReport;
 use engine::{AllowedBits, Entry, Job, Mode, Ran, Representation};
 use ir::Kernel;
-use melior::ir::attribute::{DenseI32ArrayAttribute, IntegerAttribute};
+use melior::ir::attribute::{DenseI32ArrayAttribute, DenseI64ArrayAttribute, IntegerAttribute};
 use melior::ir::operation::{OperationLike, OperationMutLike};
 use passes::{Context, OptionError, OptionValue, Options, Pass, PassResult, Refusal};
 use rayon::prelude::*;
@@ -237,7 +237,8 @@ impl Pass for NativePass {
     }
 }
 
-/// Says at every function which entries of the configuration name it, and where its parameters lie.
+/// Says at every function which entries of the configuration name it, where its parameters lie, and which
+/// instructions the file names.
 fn mark(bridge: &Bridge, module: &Module<'_>, jobs: &[Job<'_>]) {
     for (mut func, job) in module.functions().into_iter().zip(jobs) {
         let entries: Vec<i32> = job.entries.iter().map(|(at, ..)| *at as i32).collect();
@@ -245,7 +246,12 @@ fn mark(bridge: &Bridge, module: &Module<'_>, jobs: &[Job<'_>]) {
             "sass.entries",
             DenseI32ArrayAttribute::new(bridge.context(), &entries).into(),
         );
-        if let Some((start, end)) = job.params {
+        let pinned: Vec<i64> = job.place.pinned.iter().map(|at| *at as i64).collect();
+        func.set_attribute(
+            "sass.pinned",
+            DenseI64ArrayAttribute::new(bridge.context(), &pinned).into(),
+        );
+        if let Some((start, end)) = job.place.params {
             let params = [start as i32, end as i32];
             func.set_attribute(
                 "sass.params",

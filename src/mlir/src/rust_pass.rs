@@ -1,10 +1,10 @@
 //! Passes that are written in Rust and are in no table of MLIR's: somebody gave them to the engine at run time.
 
-use engine::Mode;
 use engine::capi::PassRun;
+use engine::{Mode, Place};
 use melior::ContextRef;
 use melior::ir::OperationRef;
-use melior::ir::attribute::DenseI32ArrayAttribute;
+use melior::ir::attribute::{DenseI32ArrayAttribute, DenseI64ArrayAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::TypeId;
 use melior::pass::{ExternalPass, RunExternalPass, create_external};
@@ -53,7 +53,15 @@ impl RustPass<'_> {
             [start, end] => Some((start as u32, end as u32)),
             _ => None,
         };
-        let run = PassRun::new(kernel, params, self.pass, self.options, self.mode)?;
+        let pinned = func.attribute("sass.pinned").ok();
+        let pinned = pinned.and_then(|a| DenseI64ArrayAttribute::try_from(a).ok());
+        let pinned = pinned.map_or_else(Vec::new, |list| {
+            (0..list.len())
+                .filter_map(|i| Some(list.element(i).ok()? as u64))
+                .collect()
+        });
+        let place = Place { params, pinned };
+        let run = PassRun::new(kernel, &place, self.pass, self.options, self.mode)?;
         // SAFETY: the function is alive, and nobody else touches it while its pass runs; the run is handed over.
         match unsafe { ffi::sassApplyPassRun(func.to_raw(), Box::into_raw(Box::new(run))) } {
             true => Ok(()),

@@ -4,23 +4,30 @@
 //! on the device, inside a process that loads kernels. To add one: write the file, implement [`Pass`], list it in
 //! `builtin!`.
 
+pub mod convergence;
 mod ffma_deftz;
 mod options;
 mod retarget_param;
+mod scalar_to_uniform;
+mod uniform_form;
+pub mod uniformity;
 
 use std::ops::Range;
 
 pub use ffma_deftz::FfmaDeftz;
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use retarget_param::RetargetParam;
+pub use scalar_to_uniform::ScalarToUniform;
 
 /// What a pass may know beside the kernel.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The instruction set of the kernel's target.
-    pub isa: &'a isa::Isa,
+    pub isa: &'static isa::Isa,
     /// Where the kernel's parameters lie in constant bank 0 (bytes), where the file says so.
     pub params: Option<(u32, u32)>,
+    /// Byte offsets, ascending, of instructions that the file names: they have to stay what and where they are.
+    pub pinned: &'a [u64],
 }
 
 impl Context<'_> {
@@ -114,7 +121,7 @@ macro_rules! builtin {
         pub const BUILTIN_OPTIONS: &[(&str, &[OptionSpec])] = &[$(($pass::NAME, $pass::OPTIONS)),*];
     };
 }
-builtin!(FfmaDeftz, RetargetParam);
+builtin!(FfmaDeftz, RetargetParam, ScalarToUniform);
 
 /// The passes that a configuration can name.
 #[derive(Clone)]

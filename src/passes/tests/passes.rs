@@ -40,6 +40,7 @@ fn run(pass: &str, options: Options, code: &[Inst]) -> Result<(Vec<Word>, PassRe
     let cx = Context {
         isa: isa(),
         params: Some((0x160, 0x17c)),
+        pinned: &[],
     };
     let registry = Registry::default();
     let pass: &dyn Pass = registry.get(pass).unwrap();

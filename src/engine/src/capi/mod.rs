@@ -22,7 +22,7 @@ pub use passes::{CEdit, CPassContext, PassRun};
 use passes::{EditFn, RemarkFn};
 
 /// The version of the table, `SASS_ENGINE_ABI`.
-const ABI: u32 = 2;
+const ABI: u32 = 3;
 /// `SASS_FORM_OPAQUE`.
 const FORM_OPAQUE: u16 = 0xffff;
 

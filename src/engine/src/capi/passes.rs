@@ -9,7 +9,7 @@ use passes::{OptionKind, OptionSpec, OptionValue, Options, Pass};
 use super::kernel::{CKernel, kernel};
 use super::{CWord, SinkFn, Str, guarded, status};
 use crate::config::Mode;
-use crate::step::{Found, look};
+use crate::step::{Found, Place, look};
 
 /// `SassPassContext`.
 #[repr(C)]
@@ -18,6 +18,9 @@ pub struct CPassContext {
     report: u32,
     /// Where the parameters lie in constant bank 0; both 0 where that is not known.
     params: [u32; 2],
+    /// Byte offsets, ascending, of instructions that the file names.
+    pinned: *const u64,
+    pinned_count: u32,
 }
 
 /// `SassPassRun`: what a pass found in a kernel.
@@ -102,8 +105,16 @@ pub(super) unsafe extern "C" fn run_pass(
         let kernel = unsafe { kernel(c_kernel) }.map_err(|e| e.to_string())?;
         let mode = if context.report != 0 { Mode::Report } else { Mode::Apply };
         let [start, end] = context.params;
-        let params = (start < end).then_some((start, end));
-        let run = Box::new(PassRun::new(kernel, params, pass, &options, mode)?);
+        let pinned = match context.pinned_count {
+            0 => &[][..],
+            // SAFETY: an array as the header says.
+            n => unsafe { std::slice::from_raw_parts(context.pinned, n as usize) },
+        };
+        let place = Place {
+            params: (start < end).then_some((start, end)),
+            pinned: pinned.to_vec(),
+        };
+        let run = Box::new(PassRun::new(kernel, &place, pass, &options, mode)?);
         // SAFETY: the caller's variable.
         unsafe { out.write(Box::into_raw(run)) };
         Ok(())
@@ -111,16 +122,16 @@ pub(super) unsafe extern "C" fn run_pass(
 }
 
 impl PassRun {
-    /// Runs a pass on a kernel, whose parameters lie at `params` in constant bank 0. An error: there are no tables of its target.
+    /// Runs a pass on a kernel. An error: there are no tables of its target.
     pub fn new(
         kernel: ir::Kernel,
-        params: Option<(u32, u32)>,
+        place: &Place,
         pass: &dyn Pass,
         options: &Options,
         mode: Mode,
     ) -> Result<PassRun, String> {
         let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
-        let found = look(isa, &kernel, params, pass, options, mode);
+        let found = look(isa, &kernel, place, pass, options, mode);
         Ok(PassRun { found, isa, kernel })
     }
 
@@ -165,6 +176,11 @@ pub(super) unsafe extern "C" fn pass_edits(run: &PassRun, each: EditFn, user: *m
                     (c.kind, c.op, c.word) = (3, before.0, inst.word.0.into());
                     (c.operands, c.operand_count) = (operands.as_ptr().cast(), operands.len() as u32);
                 }
+                Edit::Replace { op, inst, operands } => {
+                    (c.kind, c.op, c.word) = (5, op.0, inst.word.0.into());
+                    (c.operands, c.operand_count) = (operands.as_ptr().cast(), operands.len() as u32);
+                }
+                Edit::Move { op, before } => (c.kind, c.op, c.operand) = (6, op.0, before.0),
                 Edit::Erase { op } => (c.kind, c.op) = (4, op.0),
             }
             // SAFETY: a function of the header's type.

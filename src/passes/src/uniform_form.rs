@@ -1,0 +1,270 @@
+//! The same instruction on the uniform datapath, or with a uniform register for an operand.
+//!
+//! Both are found by their text: the assembler knows which forms a target has, and refuses what it has not. What it gives is held against
+//! the registers that are wanted, so that no text can mean another instruction than the one asked for.
+
+use std::collections::HashMap;
+
+use isa::asm::{Assembler, Statement};
+use isa::{Access, Control, Inst, Isa, OperandIx, RegFile};
+
+/// Makes instructions for one target.
+pub(crate) struct UniformForms {
+    /// The target's instruction set.
+    pub isa: &'static Isa,
+    assembler: Assembler<'static>,
+    /// What became of a text before: most kernels have the same few.
+    known: HashMap<String, Option<Inst>>,
+}
+
+impl UniformForms {
+    /// For the target of `isa`.
+    pub fn new(isa: &'static Isa) -> UniformForms {
+        UniformForms {
+            isa,
+            assembler: Assembler::new(isa),
+            known: HashMap::new(),
+        }
+    }
+
+    /// What computes the one result of `inst` into uniform register `to`, `renamed` saying which uniform register holds what general register
+    /// `inst` reads. `None`: the uniform datapath of the target has no such instruction.
+    pub fn on_uniform(&mut self, inst: Inst, to: u8, renamed: &dyn Fn(u8) -> Option<u8>) -> Option<Inst> {
+        let form = self.isa.form(inst.form)?;
+        if self
+            .isa
+            .guard(inst)
+            .is_some_and(|(file, reg, negated)| negated || !self.isa.is_zero(file, reg))
+        {
+            return None;
+        }
+        let parts = Parts::of(self.isa, inst)?;
+        let texts = uniform_texts(form.mnemonic(), self.isa.semantics(inst).uniform, &parts, to, renamed)?;
+        let wanted = |made: &[Access]| {
+            let mut general = made
+                .iter()
+                .filter(|a| matches!(a.file, RegFile::R | RegFile::P) && !a.is_zero);
+            let mut written = made.iter().filter(|a| a.dir.writes() && !a.is_zero);
+            general.next().is_none()
+                && written
+                    .next()
+                    .is_some_and(|a| (a.file, a.reg, a.width) == (RegFile::UR, to, 1))
+                && written.next().is_none()
+        };
+        texts.iter().find_map(|text| {
+            self.made(text, Control::of(inst.word))
+                .filter(|i| wanted(&self.accesses(*i)))
+        })
+    }
+
+    /// `inst` with uniform register `from` in place of general register `register`, wherever it reads that. `None`: an operand takes no
+    /// uniform register, or the others leave none.
+    pub fn reading(&mut self, inst: Inst, register: u8, from: u8) -> Option<Inst> {
+        let parts = Parts::of(self.isa, inst)?;
+        let before = self.accesses(inst);
+        let reads = |a: &&Access| a.file == RegFile::R && a.dir.reads() && a.reg == register && !a.is_zero;
+        let own: Vec<&Access> = before.iter().filter(reads).collect();
+        let [access] = own[..] else { return None };
+        let OperandIx::Printed(n) = access.operand else {
+            return None;
+        };
+        if access.width != 1 || access.dir.writes() {
+            return None;
+        }
+        let mut expected: Vec<(RegFile, u8, u8, bool)> = before.iter().map(touched).collect();
+        let at = expected.iter().position(|t| *t == touched(access))?;
+        (expected[at].0, expected[at].1) = (RegFile::UR, from);
+        expected.sort_unstable_by_key(|t| (t.0 as u8, t.1, t.2, t.3));
+        let mnemonic = self.isa.form(inst.form)?.mnemonic();
+        let control = Control {
+            reuse: 0,
+            ..Control::of(inst.word)
+        };
+        let texts = parts.with_operand(usize::from(n), register, from, mnemonic);
+        texts.iter().find_map(|text| {
+            let made = self.made(text, control)?;
+            let mut now: Vec<_> = self.accesses(made).iter().map(touched).collect();
+            now.sort_unstable_by_key(|t| (t.0 as u8, t.1, t.2, t.3));
+            (now == expected).then_some(made)
+        })
+    }
+
+    fn made(&mut self, text: &str, control: Control) -> Option<Inst> {
+        let made = match self.known.get(text) {
+            Some(known) => *known,
+            None => {
+                let statement = Statement {
+                    text,
+                    ..Statement::default()
+                };
+                let made = self.assembler.assemble(&statement, control).ok();
+                self.known.insert(text.to_owned(), made);
+                made
+            }
+        }?;
+        let word = control.apply(made.word);
+        let again = self.isa.decode(word);
+        (again.form == made.form).then_some(again)
+    }
+
+    /// Registers that count: constants are not told apart from what is not there.
+    fn accesses(&self, inst: Inst) -> Vec<Access> {
+        let accesses = self.isa.accesses(inst);
+        accesses.filter(|a| a.width > 0 && !a.is_zero).collect()
+    }
+}
+
+fn touched(a: &Access) -> (RegFile, u8, u8, bool) {
+    (a.file, a.reg, a.width, a.dir.writes())
+}
+
+/// The text of an instruction, taken apart.
+struct Parts {
+    /// Guard, mnemonic and modifiers.
+    head: String,
+    /// Printed operands, without operand-cache flags.
+    operands: Vec<String>,
+    /// By printed operand: its number in the form.
+    numbers: Vec<usize>,
+}
+
+impl Parts {
+    fn of(isa: &Isa, inst: Inst) -> Option<Parts> {
+        let mut text = String::new();
+        isa.write_text(inst, 0, &mut text, None).ok()?;
+        let guard = if text.starts_with('@') { text.find(' ')? + 1 } else { 0 };
+        let end = text[guard..].find(' ').map(|at| guard + at)?;
+        let operands: Vec<String> = text[end + 1..].split(", ").map(|o| o.replace(".reuse", "")).collect();
+        let shown = |n: &usize| isa.operand(inst, *n).is_some_and(|o| !o.is_elided());
+        let numbers: Vec<usize> = (0..isa.operand_count(inst)).filter(shown).collect();
+        (numbers.len() == operands.len()).then(|| Parts {
+            head: text[..end].to_owned(),
+            operands,
+            numbers,
+        })
+    }
+
+    /// Texts with a uniform register in operand `n`, or in one that it may change places with.
+    fn with_operand(&self, n: usize, register: u8, from: u8, mnemonic: &str) -> Vec<String> {
+        let Some(at) = self.numbers.iter().position(|m| *m == n) else {
+            return Vec::new();
+        };
+        let replaced = renamed(&self.operands[at], register, from);
+        let mut texts = Vec::new();
+        let mut operands = self.operands.clone();
+        operands[at] = replaced;
+        texts.push(self.joined(&operands));
+        let modifiers: Vec<&str> = self
+            .head
+            .rsplit(' ')
+            .next()
+            .unwrap_or_default()
+            .split('.')
+            .skip(1)
+            .collect();
+        let sources = sources(mnemonic, &modifiers, &operands);
+        if sources.contains(&at) {
+            for other in sources.filter(|other| *other != at) {
+                let mut swapped = operands.clone();
+                swapped.swap(at, other);
+                texts.push(self.joined(&swapped));
+            }
+        }
+        texts
+    }
+
+    fn joined(&self, operands: &[String]) -> String {
+        format!("{} {}", self.head, operands.join(", "))
+    }
+}
+
+/// The printed operands of which any two may change places: their order does not change a bit of any result.
+fn sources(mnemonic: &str, modifiers: &[&str], operands: &[String]) -> std::ops::Range<usize> {
+    // The first operands that are no predicates are the destination, then the sources.
+    let is_predicate =
+        |o: &String| o.trim_start_matches('!').starts_with('P') || o.trim_start_matches('!').starts_with("UP");
+    let first = 1 + operands.iter().skip(1).take_while(|o| is_predicate(o)).count();
+    let count = match mnemonic {
+        "IADD3" => 3,
+        // MOV, SHL and IADD are spellings of products with RZ or 1, which have one order.
+        "IMAD" if !modifiers.iter().any(|m| ["MOV", "SHL", "IADD", "X"].contains(m)) => 2,
+        "FADD" | "FMUL" | "FFMA" => 2,
+        _ => 0,
+    };
+    first..(first + count).min(operands.len())
+}
+
+/// An operand with its register replaced: `-R4` becomes `-UR9`.
+fn renamed(operand: &str, register: u8, from: u8) -> String {
+    let name = format!("R{register}");
+    let Some(at) = operand.find(&name) else {
+        return operand.to_owned();
+    };
+    format!("{}UR{from}{}", &operand[..at], &operand[at + name.len()..])
+}
+
+/// Texts of what does on the uniform datapath what an instruction does: its counterpart, or a plainer instruction.
+fn uniform_texts(
+    mnemonic: &str,
+    counterpart: Option<&str>,
+    parts: &Parts,
+    to: u8,
+    rename: &dyn Fn(u8) -> Option<u8>,
+) -> Option<Vec<String>> {
+    let mut operands = Vec::new();
+    for operand in &parts.operands[1..] {
+        operands.push(on_uniform(operand, rename)?);
+    }
+    let to = format!("UR{to}");
+    let modifiers = parts.head.strip_prefix(mnemonic).unwrap_or_default();
+    let constant = |o: &String| o.starts_with("c[");
+    // A copy, in any spelling.
+    let copied = match (mnemonic, modifiers, &operands[..]) {
+        ("MOV", "", [source]) | ("LDC", "", [source]) => Some(source),
+        ("IMAD", ".MOV.U32" | ".U32", [a, b, source]) if a == "URZ" && b == "URZ" => Some(source),
+        _ => None,
+    };
+    if let Some(source) = copied {
+        return Some(match constant(source) {
+            true => vec![format!("ULDC {to}, {source}"), format!("LDCU {to}, {source}")],
+            false => vec![format!("UMOV {to}, {source}")],
+        });
+    }
+    if operands.iter().any(constant) {
+        return None;
+    }
+    if let ("IMAD", ".IADD", [a, one, c]) = (mnemonic, modifiers, &operands[..])
+        && one == "0x1"
+    {
+        return Some(vec![format!("UIADD3 {to}, {a}, {c}, URZ")]);
+    }
+    let counterpart = counterpart?;
+    let mut texts = vec![format!("{counterpart}{modifiers} {to}, {}", operands.join(", "))];
+    // A number can stand in the second place only.
+    if counterpart == "UIADD3" && operands.len() == 3 {
+        for (a, b) in [(0, 1), (1, 2)] {
+            operands.swap(a, b);
+            texts.push(format!("{counterpart}{modifiers} {to}, {}", operands.join(", ")));
+            operands.swap(a, b);
+        }
+    }
+    Some(texts)
+}
+
+/// An operand in uniform registers; `None` if a register of it is in none.
+fn on_uniform(operand: &str, rename: &dyn Fn(u8) -> Option<u8>) -> Option<String> {
+    let start = operand.trim_start_matches(['-', '~', '!', '|']);
+    let sign = &operand[..operand.len() - start.len()];
+    let end = start.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(start.len());
+    let (name, rest) = start.split_at(end);
+    let name = match name {
+        "RZ" => "URZ".to_owned(),
+        "PT" => "UPT".to_owned(),
+        _ => match name.strip_prefix('R').and_then(|n| n.parse::<u8>().ok()) {
+            Some(n) => format!("UR{}", rename(n)?),
+            None if name.starts_with('P') && name.len() == 2 => return None,
+            None => name.to_owned(),
+        },
+    };
+    Some(format!("{sign}{name}{rest}"))
+}

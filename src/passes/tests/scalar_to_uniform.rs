@@ -1,0 +1,317 @@
+//! Where lanes are together, which values they share, and what `scalar-to-uniform` makes of both, on listings.
+
+use std::collections::BTreeMap;
+
+use isa::asm::Assembler;
+use isa::{Control, Isa, Target, Word};
+use sass2mlir_passes::uniformity::{Agreement, Uniformity};
+use sass2mlir_passes::{Context, Options, Pass, PassResult, Refusal, ScalarToUniform, instructions};
+
+fn isa() -> &'static Isa {
+    Isa::for_target(Target::Sm87).expect("built with sm_87")
+}
+
+/// A kernel from a listing, without regard to its scheduling.
+fn kernel(listing: &str) -> ir::Kernel {
+    let control: Control = "B------:R-:W-:-:S05".parse().expect("a scheduling column");
+    let sections = Assembler::new(isa()).listing(listing, Some(control)).expect(listing);
+    let words: &[Word] = &sections[0].words;
+    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    ir::lift(isa(), &ir::Source::new("k", Target::Sm87, &bytes)).expect(listing)
+}
+
+/// By instruction: all lanes are together there.
+fn together(listing: &str) -> String {
+    let kernel = kernel(listing);
+    let uniformity = Uniformity::new(isa(), &kernel);
+    let mark = |op| {
+        if uniformity.convergence.together(kernel.op(op)) {
+            '='
+        } else {
+            '<'
+        }
+    };
+    instructions(&kernel).map(|(_, op, _)| mark(op)).collect()
+}
+
+/// What lanes agree about in the last value that is written to each register.
+fn agreement(listing: &str) -> BTreeMap<String, Agreement> {
+    let kernel = kernel(listing);
+    let uniformity = Uniformity::new(isa(), &kernel);
+    let results = instructions(&kernel).flat_map(|(_, op, _)| kernel.op(op).results());
+    results.map(|v| (kernel.pin(v).to_string(), uniformity.of(v))).collect()
+}
+
+fn run(listing: &str, pinned: &[u64]) -> Result<(String, PassResult), Refusal> {
+    let mut kernel = kernel(listing);
+    let cx = Context {
+        isa: isa(),
+        params: None,
+        pinned,
+    };
+    let found = ScalarToUniform.run(&cx, &kernel, &Options::default())?;
+    kernel.apply(isa(), &found.edits).expect("the edits fit");
+    let code = ir::lower(&kernel).expect("the pins hold");
+    let mut text = String::new();
+    for (n, inst) in isa().decode_all(&code).enumerate() {
+        isa().write_text(inst, 16 * n as u64, &mut text, None).expect("text");
+        text.push_str(" ;\n");
+    }
+    Ok((text, found))
+}
+
+/// The listing without the spaces that indent it.
+fn trimmed(listing: &str) -> String {
+    listing.lines().map(|l| format!("{}\n", l.trim())).collect()
+}
+
+fn reasons(found: &PassResult) -> Vec<(u64, &str)> {
+    found.skipped.iter().map(|s| (s.offset, &*s.reason)).collect()
+}
+
+/// Lanes part on their thread index at 0x30; with `BSSY` and `BSYNC` in `around`.
+fn parted(around: [&str; 2]) -> String {
+    format!(
+        "S2R R0, SR_TID.X ;
+         ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+         {} ;
+         @P0 BRA 0x50 ;
+         IADD3 R0, R0, 0x1, RZ ;
+         {} ;
+         IADD3 R2, R0, 0x1, RZ ;
+         EXIT ;",
+        around[0], around[1]
+    )
+}
+
+#[test]
+fn a_barrier_brings_lanes_together_and_nothing_else() {
+    assert_eq!(together(&parted(["BSSY B0, 0x60", "BSYNC B0"])), "====<<==");
+    // The place that BSSY names may be the BSYNC itself.
+    assert_eq!(together(&parted(["BSSY B0, 0x50", "BSYNC B0"])), "====<<==");
+    assert_eq!(together(&parted(["NOP", "NOP"])), "====<<<<");
+    assert_eq!(together(&parted(["NOP", "WARPSYNC 0xffffffff"])), "====<<<<");
+    // Another barrier, another place, a barrier that something else has written.
+    assert_eq!(together(&parted(["BSSY B0, 0x60", "BSYNC B1"])), "====<<<<");
+    assert_eq!(together(&parted(["BSSY B0, 0x70", "BSYNC B0"])), "====<<<<");
+    assert_eq!(together(&parted(["BMOV.32 B0, 0xffffffff", "BSYNC B0"])), "====<<<<");
+}
+
+#[test]
+fn lanes_that_break_out_of_a_barrier_are_not_waited_for() {
+    let listing = "S2R R0, SR_TID.X ;
+         ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+         BSSY B0, 0x80 ;
+         @P0 BRA 0x70 ;
+         ISETP.GT.AND P0, PT, R0, 0x1, PT ;
+         @P0 BREAK B0 ;
+         @P0 BRA 0x80 ;
+         BSYNC B0 ;
+         EXIT ;";
+    assert_eq!(together(listing), "====<<<<<");
+}
+
+#[test]
+fn a_choice_that_all_lanes_make_parts_nobody() {
+    let listing = "S2R R0, SR_CTAID.X ;
+         ISETP.GT.AND P0, PT, R0, c[0x0][0x160], PT ;
+         @P0 BRA 0x40 ;
+         IADD3 R0, R0, 0x1, RZ ;
+         EXIT ;";
+    assert_eq!(together(listing), "=====");
+    // Lanes that end do not count.
+    let listing = "S2R R0, SR_TID.X ;
+         ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+         @P0 EXIT ;
+         EXIT ;";
+    assert_eq!(together(listing), "====");
+}
+
+#[test]
+fn a_loop_that_lanes_leave_one_by_one_keeps_them_apart() {
+    let looped = |bound: &str| {
+        format!(
+            "S2R R2, SR_TID.X ;
+             MOV R0, RZ ;
+             IADD3 R0, R0, 0x1, RZ ;
+             ISETP.LT.AND P0, PT, R0, {bound}, PT ;
+             @P0 BRA 0x20 ;
+             IADD3 R3, R0, 0x1, RZ ;
+             EXIT ;"
+        )
+    };
+    assert_eq!(together(&looped("c[0x0][0x160]")), "=======");
+    assert_eq!(agreement(&looped("c[0x0][0x160]"))["R3"], Agreement::Together);
+    assert_eq!(together(&looped("R2")), "==<<<<<");
+    // The counter is the same in all lanes that still count, and another in those that have left.
+    assert_eq!(agreement(&looped("R2"))["R3"], Agreement::Differs);
+}
+
+#[test]
+fn functions_count_as_their_callers_do() {
+    let called = |inside: &str| {
+        format!(
+            "S2R R0, SR_TID.X ;
+             ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+             MOV R4, 0x40 ;
+             CALL.REL.NOINC 0x60 ;
+             IADD3 R2, R0, 0x1, RZ ;
+             EXIT ;
+             {inside} ;
+             IADD3 R0, R0, 0x1, RZ ;
+             MOV R5, 0x0 ;
+             RET.REL.NODEC R4 0x0 ;"
+        )
+    };
+    assert_eq!(together(&called("NOP")), "==========");
+    assert_eq!(together(&called("@P0 BRA 0x80")), "====<<=<<<");
+}
+
+#[test]
+fn values_agree_as_far_as_what_they_come_from() {
+    let found = agreement(
+        "S2R R0, SR_TID.X ;
+         S2R R1, SR_CTAID.X ;
+         IMAD.MOV.U32 R2, RZ, RZ, c[0x0][0x160] ;
+         IADD3 R3, R1, R2, RZ ;
+         IADD3 R4, R1, R0, RZ ;
+         LDC R5, c[0x0][R1+0x160] ;
+         LDG.E R6, [R2.64] <2.UR0=UR4> ;
+         ISETP.GT.AND P0, PT, R1, R2, PT ;
+         ISETP.GT.AND P1, PT, R0, R2, PT ;
+         VOTE.ANY R7, PT, P1 ;
+         R2UR UR5, R0 ;
+         @P1 MOV R8, RZ ;
+         S2R R9, SR_LANEID ;
+         EXIT ;",
+    );
+    let of = |list: &[&str], wanted: Agreement| list.iter().for_each(|r| assert_eq!(found[*r], wanted, "{r}"));
+    of(&["R1", "R2", "R3", "R5", "P0"], Agreement::Always);
+    of(&["R7", "UR5"], Agreement::Together);
+    of(&["R0", "R4", "R6", "P1", "R8", "R9"], Agreement::Differs);
+}
+
+#[test]
+fn a_parameter_moves_with_all_that_read_it() {
+    let listing = "IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;
+         S2R R0, SR_TID.X ;
+         IMAD.MOV.U32 R9, RZ, RZ, c[0x0][0x210] ;
+         IADD3 R2, R0, R9, RZ ;
+         IADD3 R3, -R9, R0, RZ ;
+         IMAD R4, R9, R0, R2 ;
+         ISETP.GT.AND P0, PT, R0, R9, PT ;
+         @P0 IADD3 R5, R9, R7, R4 ;
+         EXIT ;";
+    let (text, found) = run(listing, &[]).expect("it may run");
+    let wanted = "IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;
+         S2R R0, SR_TID.X ;
+         ULDC UR0, c[0x0][0x210] ;
+         IADD3 R2, R0, UR0, RZ ;
+         IADD3 R3, R0, -UR0, RZ ;
+         IMAD R4, R0, UR0, R2 ;
+         ISETP.GT.AND P0, PT, R0, UR0, PT ;
+         @P0 IADD3 R5, R7, UR0, R4 ;
+         EXIT ;";
+    assert_eq!(text, trimmed(wanted), "{:?}", found.skipped);
+    assert_eq!((found.sites, found.ops), (1, 6));
+    assert_eq!(found.headline.as_deref(), Some("1 warp-uniform web migrated"));
+}
+
+#[test]
+fn what_is_computed_from_each_other_moves_together() {
+    let listing = "S2R R0, SR_TID.X ;
+         ULDC UR4, c[0x0][0x160] ;
+         S2R R2, SR_CTAID.X ;
+         IADD3 R3, R2, 0x1, RZ ;
+         SHF.L.U32 R3, R3, 0x3, RZ ;
+         LOP3.LUT R4, R0, R3, RZ, 0xc0, !PT ;
+         MOV R6, c[0x0][0x164] ;
+         IADD3 R5, R0, R6, R4 ;
+         EXIT ;";
+    let (text, found) = run(listing, &[]).expect("it may run");
+    let wanted = "S2R R0, SR_TID.X ;
+         ULDC UR4, c[0x0][0x160] ;
+         S2UR UR0, SR_CTAID.X ;
+         UIADD3 UR1, UR0, 0x1, URZ ;
+         USHF.L.U32 UR2, UR1, 0x3, URZ ;
+         LOP3.LUT R4, R0, UR2, RZ, 0xc0, !PT ;
+         ULDC UR3, c[0x0][0x164] ;
+         IADD3 R5, R0, UR3, R4 ;
+         EXIT ;";
+    assert_eq!(text, trimmed(wanted));
+    assert_eq!((found.sites, found.ops), (2, 6));
+}
+
+#[test]
+fn what_cannot_move_stays_and_is_told() {
+    let read = "an instruction that reads it takes no uniform register there";
+    let cases = [
+        // No place for a uniform register beside a number, none in an address, none for two.
+        (
+            "MOV R2, c[0x0][0x160] ;\nIMAD R3, R2, 0x20, R0 ;\nEXIT ;",
+            &[(0x10, read)][..],
+        ),
+        (
+            "MOV R2, c[0x0][0x160] ;\nMOV R3, c[0x0][0x164] ;\nLDG.E R4, [R2.64] <2.UR0=UR4> ;\nEXIT ;",
+            &[(0x10, read), (0x20, read)],
+        ),
+        // A function of the number that no lane shares.
+        (
+            "MOV R2, c[0x0][0x160] ;\nIADD3 R3, R2, R2, RZ ;\nEXIT ;",
+            &[(0x10, read)],
+        ),
+        // Lanes are apart.
+        (
+            "ISETP.GT.AND P0, PT, R0, 0x3, PT ;\n@P0 BRA 0x40 ;\nNOP ;\nMOV R2, c[0x0][0x160] ;\nIADD3 R3, R0, R2, RZ ;\nEXIT ;",
+            &[(0x40, "lanes may be apart there")],
+        ),
+        // What a guarded write keeps.
+        (
+            "MOV R2, c[0x0][0x160] ;\nISETP.GT.AND P0, PT, R0, 0x3, PT ;\n@P0 MOV R2, R0 ;\nSTS [R0], R2 ;\nEXIT ;",
+            &[(0x10, read)],
+        ),
+    ];
+    for (listing, wanted) in cases {
+        let listing = format!("S2R R0, SR_TID.X ;\n{listing}");
+        let (text, found) = run(&listing, &[]).expect("it may run");
+        assert_eq!((found.sites, found.edits.edits.len()), (0, 0), "{listing}");
+        let reasons = reasons(&found);
+        assert!(wanted.iter().all(|r| reasons.contains(r)), "{listing}: {reasons:?}");
+        assert!(!text.contains("UR0"), "{text}");
+    }
+}
+
+#[test]
+fn prologue_pinned_instructions_and_kernels_with_unknown_calls_stay() {
+    let listing = "MOV R3, c[0x0][0x160] ;
+         IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;
+         S2R R0, SR_TID.X ;
+         MOV R2, c[0x0][0x160] ;
+         IADD3 R3, R0, R3, R2 ;
+         IADD3 R3, R1, R0, R3 ;
+         EXIT ;";
+    let (text, found) = run(listing, &[]).expect("it may run");
+    assert_eq!(found.sites, 1, "{text}");
+    assert!(
+        text.contains("ULDC UR0, c[0x0][0x160]") && text.contains("IADD3 R3, R0, UR0, R3"),
+        "{text}"
+    );
+    let (_, found) = run(listing, &[0x30]).expect("it may run");
+    assert_eq!(reasons(&found), [(0x30, "the file names the instruction")]);
+    let refused = run("MOV R2, c[0x0][0x160] ;\nCALL.ABS.NOINC R4 ;\nEXIT ;", &[]).unwrap_err();
+    assert!(
+        refused.0.contains("code is called that the section does not hold"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn registers_that_the_code_names_are_not_taken() {
+    let listing = "S2R R0, SR_TID.X ;
+         ULDC.64 UR0, c[0x0][0x118] ;
+         MOV R2, c[0x0][0x160] ;
+         IADD3 R3, R0, R2, RZ ;
+         EXIT ;";
+    let (text, _) = run(listing, &[]).expect("it may run");
+    assert!(text.contains("ULDC UR2, c[0x0][0x160]"), "{text}");
+}
