@@ -183,10 +183,12 @@ Examples:
   sass2mlir run K.cubin --kernel saxpy --grid 4 --block 256 --arg i32=1000 --arg f32=2 --arg x:f32[1000]=iota --arg y:f32[1000]=1
   sass2mlir run K.cubin --kernel saxpy ... --dump y=y.npy
   sass2mlir run K.cubin --kernel saxpy ... --check      reads of what nobody wrote, races in shared memory
+  sass2mlir run K.cubin --kernel saxpy ... --timing     wrong stall counts and scoreboards corrupt memory
   sass2mlir run libfoo.so --survey                      which kernels could run, and what keeps the others from it
 
 What is not emulated is refused before anything runs, with its place. Every access is checked for bounds and alignment.
-Blocks run one after another, so that equal launches give equal memory. Exit code 1 when --check finds something.
+Blocks run one after another, so that equal launches give equal memory. Exit code 1 when --check finds something, or
+something comes too early with --timing.
 
 --arg takes, for each parameter in order:
 {}", crate::kernel_args::SYNTAX))]

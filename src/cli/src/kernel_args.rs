@@ -111,9 +111,15 @@ fn parse_one(n: usize, text: &str) -> Result<Arg> {
     }
     if let Some(path) = value.and_then(|v| v.strip_prefix('@')) {
         let file = output::read(path.as_ref())?;
-        let mut data = npy::contents(&file).with_context(|| path.to_owned())?.to_vec();
-        if let Some(count) = count {
-            data.resize(count * kind.1, 0);
+        let data = npy::contents(&file, kind.2).with_context(|| path.to_owned())?.to_vec();
+        if data.len() % kind.1 != 0 {
+            bail!("{path}: {} bytes are no whole number of {}", data.len(), kind.0);
+        }
+        if let Some(count) = count.filter(|c| c * kind.1 != data.len()) {
+            bail!(
+                "{path} holds {} numbers, {count} are asked for; without [{count}] the buffer is as large as the file",
+                data.len() / kind.1
+            );
         }
         return Ok(Arg::Buffer(Buffer {
             name,

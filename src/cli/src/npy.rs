@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The numbers' bytes of a file that may be `.npy`; any other file is its own bytes.
-pub fn contents(file: &[u8]) -> Result<&[u8]> {
+/// The numbers' bytes of a file that may be `.npy`, and has numbers of that type then; any other file is its own bytes.
+pub fn contents<'f>(file: &'f [u8], kind: &str) -> Result<&'f [u8]> {
     if !file.starts_with(MAGIC) {
         return Ok(file);
     }
@@ -30,6 +30,13 @@ pub fn contents(file: &[u8]) -> Result<&[u8]> {
     }
     if header.contains("'descr': '>") {
         bail!("a .npy file of big-endian numbers; save it as little-endian");
+    }
+    if !header.contains(&format!("'descr': '{kind}'")) {
+        let found = header.split("'descr': ").nth(1).and_then(|d| d.split('\'').nth(1));
+        bail!(
+            "a .npy file of {}, where {kind} is asked for",
+            found.unwrap_or("structures")
+        );
     }
     Ok(data)
 }
@@ -59,8 +66,10 @@ mod tests {
         let data = [1, 2, 3, 4, 5, 6, 7, 8];
         let npy = file("<f4", 4, &data);
         assert_eq!((npy.len() - data.len()) % 64, 0);
-        assert_eq!(contents(&npy).unwrap(), data);
-        assert_eq!(contents(&data).unwrap(), data);
-        assert!(contents(&npy[..9]).is_err());
+        assert_eq!(contents(&npy, "<f4").unwrap(), data);
+        assert_eq!(contents(&data, "<f4").unwrap(), data);
+        assert!(contents(&npy[..9], "<f4").is_err());
+        let why = contents(&npy, "<i8").unwrap_err().to_string();
+        assert!(why.contains("of <f4, where <i8"), "{why}");
     }
 }

@@ -132,6 +132,48 @@ fn traces_and_checks() {
 }
 
 #[test]
+fn results_take_their_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (text, broken) = (path("k.sass"), path("k.cubin"));
+    let file = kernels("sm_87/own_mul_mat.cubin");
+    let listing = output(&["disasm", &file, "--asm"], 0);
+    assert!(listing.contains(":S05]"), "{listing}");
+    std::fs::write(&text, listing.replace(":S05]", ":S01]")).expect("written");
+    output(&["asm", &text, "--into", &file, "-o", &broken], 0);
+    let run_it = |file: &str, timing: bool, code| {
+        let mut args: Vec<&str> = "run K --kernel scale_add --block 64 --arg x:f32[64]=iota --arg y:f32[64] --arg f32=2 --arg f32=0.5 --arg i32=64"
+            .split(' ')
+            .chain(timing.then_some("--timing"))
+            .collect();
+        args[1] = file;
+        output(&args, code)
+    };
+    let right = "y: 64 elements changed: 0.5 2.5 4.5";
+    assert!(run_it(&file, true, 0).contains(right));
+    assert!(run_it(&broken, false, 0).contains(right));
+    let wrong = run_it(&broken, true, 1);
+    assert!(!wrong.contains(right), "{wrong}");
+    assert!(
+        wrong.contains("timing: scale_add at 0x") && wrong.contains("before the result of"),
+        "{wrong}"
+    );
+    let verify = ["verify", &file, &broken, "--kernel", "scale_add"];
+    output(&verify, 0);
+    assert!(output(&[&verify[..], &["--timing"]].concat(), 1).contains("DIFFERENT"));
+    error(
+        &[
+            "run",
+            &kernels("sm_120a/own_mul_mat.cubin"),
+            "--kernel",
+            "scale_add",
+            "--timing",
+        ],
+        &["no latency model for sm_120a"],
+    );
+}
+
+#[test]
 fn a_survey_counts() {
     let text = output(&["run", &kernels("sm_87/own_features.cubin"), "--survey"], 0);
     assert!(text.contains("kernels can run") && text.contains("TEX"), "{text}");
@@ -166,6 +208,18 @@ fn mistakes_are_explained() {
         &texts(&scale_add(&["--arg", "x:f32[1]", "--arg", "x:f32[1]"])),
         &["--arg x:f32[1]", "buffer `x` already"],
     );
+    let folder = tempfile::tempdir().expect("a folder");
+    let numbers = folder.path().join("numbers").to_str().expect("UTF-8").to_owned();
+    std::fs::write(&numbers, [0; 402]).expect("written");
+    error(
+        &texts(&scale_add(&["--arg", &format!("f32=@{numbers}")])),
+        &["402 bytes are no whole number of f32"],
+    );
+    error(
+        &texts(&scale_add(&["--arg", &format!("u8[100]=@{numbers}")])),
+        &["holds 402 numbers, 100 are asked for"],
+    );
+    error(&["verify", &file, &file, "--launches", "0"], &["--launches"]);
     let fits = small.map(|a| if a == "y:f32[50]" { "y:f32[100]" } else { a });
     for wrong in [["--grid", "0"], ["--grid", "1,65536"], ["--block", "1,1,65"]] {
         let file = [&["run", &file, "--kernel", "scale_add"], &fits[..], &wrong].concat();

@@ -188,6 +188,9 @@ impl Block {
         let end = run_warps(&mut self.warps, program, &mut env, launch.max_steps);
         outcome.steps = env.steps;
         outcome.printed = env.printed;
+        for (&pair, n) in self.warps.iter().flat_map(|w| &w.in_flight.early) {
+            *outcome.early.entry(pair).or_default() += n;
+        }
         end.map_err(|(warp, trap)| {
             let w = &self.warps[warp];
             Box::new(program.fault(w.pc, self.ctaid, w, trap))
@@ -204,15 +207,14 @@ fn run_warps(warps: &mut [Warp], program: &Program, env: &mut Env<'_>, limit: u6
                 continue;
             }
             let before = env.steps;
-            match warps[n].run(program, env, SLICE).map_err(|t| (n, t))? {
+            let slice = SLICE.min(limit.saturating_sub(env.steps));
+            match warps[n].run(program, env, slice).map_err(|t| (n, t))? {
                 Status::Done => done[n] = true,
+                Status::Paused if env.steps >= limit => return Err((n, Trap::TooLong(limit))),
                 Status::Blocked | Status::Paused => {}
             }
             moved |= env.steps != before || done[n];
             moved |= release(warps, env);
-            if env.steps > limit {
-                return Err((n, Trap::TooLong(limit)));
-            }
         }
         let Some(first) = done.iter().position(|d| !d) else {
             return Ok(());

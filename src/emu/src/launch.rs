@@ -1,5 +1,6 @@
 //! Launches: a grid, parameters, memory in; memory and counts out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cta::Block;
@@ -7,6 +8,7 @@ use crate::error::{Fault, PrepareError, Space, Trap};
 use crate::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
 use crate::program::Program;
 use crate::regs::Row;
+use crate::timing::Early;
 use crate::watch::Watch;
 
 /// What a kernel is launched with.
@@ -49,6 +51,8 @@ pub struct Outcome {
     pub steps: u64,
     /// What `printf` printed.
     pub printed: Vec<u8>,
+    /// How often an instruction used a register before another one's result was there: by the index of both. Only with a timing.
+    pub early: BTreeMap<Early, u64>,
 }
 
 /// Why a launch did not end well.

@@ -35,6 +35,7 @@ mod rows;
 mod sign;
 pub mod soft;
 mod tensor;
+pub mod timing;
 pub mod verify;
 mod warp;
 mod watch;

@@ -13,6 +13,7 @@ use crate::memory::{Buffer, CODE};
 use crate::op::{Op, Run};
 use crate::pool::Pool;
 use crate::regs::Pred;
+use crate::timing::{Latencies, Timing};
 use crate::warp::Warp;
 use crate::{access, atomic, convert, cross, double, float, flow, half, int, minmax, tensor, xu};
 
@@ -91,6 +92,7 @@ pub struct Program {
     /// The program's variables, relocated.
     pub(crate) globals: Vec<Buffer>,
     pub(crate) driver: &'static Driver,
+    pub(crate) timing: Option<Timing>,
 }
 
 impl Program {
@@ -182,7 +184,13 @@ impl Program {
             banks: link.banks()?,
             globals: link.globals(),
             driver,
+            timing: None,
         })
+    }
+
+    /// From now on results are there only when their time has passed, or when they were waited for ([`crate::timing`]).
+    pub fn set_timing(&mut self, latencies: Box<dyn Latencies>) {
+        self.timing = Some(Timing::new(self, latencies));
     }
 
     /// True when another program is the same in all that a launch can see: code, functions that it calls, constants, variables, sizes.

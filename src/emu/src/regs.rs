@@ -194,6 +194,11 @@ impl Regs {
         if p.not { !v } else { v }
     }
 
+    /// A predicate's lanes, by its number.
+    pub fn pred_bits(&self, p: u8) -> Mask {
+        self.preds[usize::from(p)]
+    }
+
     /// Writes a predicate's lanes.
     #[inline(always)]
     pub fn set_pred(&mut self, p: u8, mask: Mask, v: Mask) {

@@ -8,10 +8,11 @@ use crate::cta::Env;
 use crate::error::Trap;
 use crate::flow::{Base, Flow};
 use crate::memory::{CODE, Flat};
-use crate::op::Run;
+use crate::op::{Op, Run};
 use crate::program::Program;
 use crate::regs::{ALL, LANES, Mask, Pred, Regs, Row, each};
 use crate::sign::AsUnsigned;
+use crate::timing::InFlight;
 
 /// What a warp is doing when it gives control back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct Warp {
     block_barrier: [u8; LANES],
     /// The lane before the group that runs next.
     turn: usize,
+    /// Results that are not there yet.
+    pub(crate) in_flight: InFlight,
 }
 
 impl Warp {
@@ -93,6 +96,7 @@ impl Warp {
             block_waiting: 0,
             block_barrier: [0; LANES],
             turn: 0,
+            in_flight: InFlight::default(),
         }
     }
 
@@ -101,50 +105,64 @@ impl Warp {
         let end = env.steps + slice;
         let watched = env.watch.is_some();
         while self.active != 0 || self.pick() {
-            let Some(op) = program.ops.get(self.pc as usize) else {
-                return Err(Trap::BadJump(CODE + u64::from(self.pc) * 16));
+            let at = self.pc;
+            let Some(op) = program.ops.get(at as usize) else {
+                return Err(Trap::BadJump(CODE + u64::from(at) * 16));
             };
+            if let Some(timing) = &program.timing {
+                self.in_flight.before(timing, at, self.active, &mut self.regs);
+            }
             let guard = self.regs.pred(op.guard);
             let mask = if op.uniform { guard } else { guard & self.active };
             if watched {
                 env.observe(self, mask);
             }
             env.steps += 1;
-            match &op.run {
-                Run::Lanes(f) => {
-                    if mask != 0 {
-                        f(&mut self.regs, mask);
-                    }
-                    self.pc += 1;
-                }
-                Run::Outside(f) => {
-                    let next = self.pc + 1;
-                    if mask != 0 {
-                        f(self, env, mask)?;
-                    }
-                    self.pc = next;
-                    if self.block_waiting != 0 {
-                        self.park(self.block_waiting & self.active, next);
-                    }
-                }
-                Run::Flow(Flow::Yield) => {
-                    self.pc += 1;
-                    self.rotate();
-                    return Ok(Status::Paused);
-                }
-                Run::Flow(flow) => self.follow(*flow, mask, program)?,
-                Run::Missing(n) => {
-                    if mask != 0 {
-                        return Err(Trap::Missing(program.missing[*n as usize].to_string()));
-                    }
-                    self.pc += 1;
-                }
+            let goes_on = self.execute(op, mask, program, env)?;
+            if let Some(timing) = &program.timing {
+                self.in_flight.after(timing, at, mask, &mut self.regs);
             }
-            if env.steps >= end {
+            if !goes_on || env.steps >= end {
                 return Ok(Status::Paused);
             }
         }
         Ok(if self.alive == 0 { Status::Done } else { Status::Blocked })
+    }
+
+    /// Executes one instruction on some lanes; whether the warp wants to go on.
+    #[inline(always)]
+    fn execute(&mut self, op: &Op, mask: Mask, program: &Program, env: &mut Env<'_>) -> Result<bool, Trap> {
+        match &op.run {
+            Run::Lanes(f) => {
+                if mask != 0 {
+                    f(&mut self.regs, mask);
+                }
+                self.pc += 1;
+            }
+            Run::Outside(f) => {
+                let next = self.pc + 1;
+                if mask != 0 {
+                    f(self, env, mask)?;
+                }
+                self.pc = next;
+                if self.block_waiting != 0 {
+                    self.park(self.block_waiting & self.active, next);
+                }
+            }
+            Run::Flow(Flow::Yield) => {
+                self.pc += 1;
+                self.rotate();
+                return Ok(false);
+            }
+            Run::Flow(flow) => self.follow(*flow, mask, program)?,
+            Run::Missing(n) => {
+                if mask != 0 {
+                    return Err(Trap::Missing(program.missing[*n as usize].to_string()));
+                }
+                self.pc += 1;
+            }
+        }
+        Ok(true)
     }
 
     /// Takes lanes out of the active group; they go on at `pc` when something makes them ready.

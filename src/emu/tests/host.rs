@@ -1,18 +1,14 @@
 //! Every small kernel of tests/kernels/emu computes on the emulator what the same source computes when a C++ compiler makes it for this
 //! machine. That compiler and its library share nothing with the emulator.
 
+mod common;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use emu::{Launch, Memory, Program};
-
-/// Elements of each input.
-const N: usize = 2048;
-
-fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/emu")
-}
+use common::{N, WORDS_OUT, inputs, sources, words};
+use emu::Program;
 
 /// Compiles a source for this machine; the program that runs one kernel.
 fn reference(name: &str) -> PathBuf {
@@ -33,69 +29,6 @@ fn reference(name: &str) -> PathBuf {
     let run = run.unwrap_or_else(|e| panic!("{compiler} does not start ({e}); install a C++ compiler or set CXX"));
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     out
-}
-
-/// Numbers of all sizes and kinds: small ones, near powers of two, floats near each other, special values.
-fn numbers(seed: u64, n: usize) -> Vec<u32> {
-    const SPECIAL: [u32; 24] = [
-        0,
-        1,
-        2,
-        0x7fff_ffff,
-        0x8000_0000,
-        0x8000_0001,
-        !0,
-        !1,
-        0x3f80_0000,
-        0xbf80_0000,
-        0x4000_0000,
-        0x7f80_0000,
-        0xff80_0000,
-        0x7fc0_0000,
-        0xffc0_0001,
-        0x7f80_0001,
-        0x0080_0000,
-        0x007f_ffff,
-        0x0000_ffff,
-        0x7f7f_ffff,
-        0x3f00_0000,
-        0x4b00_0001,
-        0x4f00_0000,
-        0x5f80_0000,
-    ];
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    };
-    let mut one = || {
-        let r = next();
-        let bits = (r >> 8) as u32;
-        match r % 8 {
-            0 => SPECIAL[bits as usize % SPECIAL.len()],
-            1 => bits & 0xff,
-            2 => (1 << (bits & 31)) + (bits >> 5 & 3),
-            // Floats with an exponent near that of one.
-            3 | 4 => bits & 0x807f_ffff | (120 + (bits >> 23 & 15)) << 23,
-            // Subnormal and tiny floats.
-            5 => bits & 0x81ff_ffff,
-            _ => bits,
-        }
-    };
-    (0..n).map(|_| one()).collect()
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|w| w.to_le_bytes()).collect()
-}
-
-fn words(bytes: &[u8]) -> Vec<u32> {
-    bytes
-        .chunks_exact(4)
-        .map(|b| u32::from_le_bytes(b.try_into().unwrap()))
-        .collect()
 }
 
 fn run_reference(program: &Path, kernel: &str, input: &[u8], words_out: usize, n: usize) -> Vec<u32> {
@@ -143,18 +76,10 @@ fn same(kernel: &str, got: &[u32], want: &[u32], at: usize) -> bool {
     }
 }
 
-/// Compares all kernels of one source: those that are bundled, and what `SASS_EMU_KERNELS` has for other targets, a folder each
-/// (tests/oracles/own.sh makes them).
+/// Compares all kernels of one source.
 fn compare(name: &str, at_least: usize) {
     let reference = reference(name);
-    let mut folders = vec![sources().join("sm_87")];
-    let more = std::env::var_os("SASS_EMU_KERNELS").map(|folder| std::fs::read_dir(folder).expect("SASS_EMU_KERNELS"));
-    folders.extend(more.into_iter().flatten().flatten().map(|entry| entry.path()));
-    folders.sort();
-    let files = folders
-        .into_iter()
-        .map(|folder| folder.join(name).with_extension("cubin"));
-    for file in files.filter(|file| file.starts_with(sources()) || file.exists()) {
+    for file in common::cubins(name) {
         compare_file(name, &file, &reference, at_least);
     }
 }
@@ -162,8 +87,7 @@ fn compare(name: &str, at_least: usize) {
 fn compare_file(name: &str, file: &Path, reference: &Path, at_least: usize) {
     let cubin = std::fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let image = cubin::Image::parse(&cubin).expect("a cubin");
-    let inputs: Vec<Vec<u8>> = (1..=3).map(|seed| bytes(&numbers(seed, N))).collect();
-    let words_out = 2 * N;
+    let inputs = inputs();
     let (mut compared, mut wrong) = (0, Vec::new());
     for code in image.codes().iter().filter(|c| c.is_entry) {
         let program = Program::new(&image, code.name).expect("a program");
@@ -172,27 +96,13 @@ fn compare_file(name: &str, file: &Path, reference: &Path, at_least: usize) {
             println!("{}: {}: not emulated: {missing}", file.display(), code.name);
             continue;
         }
-        let mut memory = Memory::new();
-        let mut params = memory.place("o", vec![0xcd; 4 * words_out], 0).to_le_bytes().to_vec();
-        for (name, input) in ["a", "b", "c"].iter().zip(&inputs) {
-            params.extend(memory.place(name, input.clone(), 0).to_le_bytes());
-        }
-        params.extend((N as i32).to_le_bytes());
-        let launch = Launch {
-            grid: [(N as u32).div_ceil(96), 1, 1],
-            block: [96, 1, 1],
-            params,
-            max_steps: 100_000_000,
-            // Kernels look at this first, and go another way.
-            initialised: compared as u32 % 2,
-            ..Launch::default()
-        };
-        emu::launch(&program, &launch, &mut memory, None).unwrap_or_else(|e| panic!("{e}"));
-        let got = words(&memory.buffers().iter().find(|b| b.name == "o").expect("placed").data);
-        let want = run_reference(reference, code.name, &inputs.concat(), words_out, N);
-        let bad = (0..words_out).find(|&at| !same(code.name, &got, &want, at));
+        let got = common::launch(&program, compared as u32 % 2)
+            .unwrap_or_else(|e| panic!("{e}"))
+            .0;
+        let want = run_reference(reference, code.name, &inputs.concat(), WORDS_OUT, N);
+        let bad = (0..WORDS_OUT).find(|&at| !same(code.name, &got, &want, at));
         if let Some(at) = bad {
-            let count = (0..words_out).filter(|&at| !same(code.name, &got, &want, at)).count();
+            let count = (0..WORDS_OUT).filter(|&at| !same(code.name, &got, &want, at)).count();
             let element = if want[N..].iter().any(|&w| w != 0xcdcd_cdcd) {
                 at / 2
             } else {

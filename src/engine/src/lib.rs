@@ -24,6 +24,7 @@ pub mod roundtrip;
 mod run;
 mod schedule;
 mod step;
+pub mod timing;
 
 pub use config::{Config, ConfigError, ConfigErrors, Entry, Mode};
 pub use error::Error;

@@ -204,33 +204,9 @@ impl Code {
                 negated,
             });
         let class = classes.of(isa, inst);
-        let mask = implicit_mask(isa, inst);
         let mut writes = Vec::new();
         let start = self.touches.len() as u32;
-        for access in isa
-            .accesses(inst)
-            .filter(|a| !a.is_zero && a.dir != Dir::None && a.width > 0)
-        {
-            if access.field.is_none() && mask.is_some_and(|m| m >> access.reg & 1 == 0) {
-                continue;
-            }
-            let port = Port::of(access.file, access.operand == OperandIx::Guard);
-            let whole = Touch {
-                first: reg(access.file, access.reg),
-                width: access.width.min(32),
-                port,
-                class: class.unwrap_or(ClassId(0)),
-            };
-            let halves = class.and_then(|c| classes.halves(c, port));
-            let of_result = |[lo, hi, ..]: [ClassId; 4]| [lo, hi];
-            let of_operand = |[.., lo, hi]: [ClassId; 4]| [lo, hi];
-            if access.dir.reads() {
-                whole.split(halves.map(of_operand).filter(|_| whole.width == 2), &mut self.touches);
-            }
-            if access.dir.writes() {
-                whole.split(halves.map(of_result), &mut writes);
-            }
-        }
+        touches(isa, classes, inst, &mut self.touches, &mut writes);
         let middle = self.touches.len() as u32;
         let at = self.steps.len() as u64 * 16;
         let flow = op.layout().map_or(Flow::None, |l| l.flow);
@@ -297,6 +273,36 @@ impl Code {
     /// The blocks that a block leads to.
     pub fn successors(&self, block: usize) -> &[u32] {
         &self.succs[self.succ_start[block] as usize..self.succ_start[block + 1] as usize]
+    }
+}
+
+/// Adds the registers that an instruction reads, and those that it writes.
+pub fn touches(isa: &Isa, classes: &Classes, inst: Inst, reads: &mut Vec<Touch>, writes: &mut Vec<Touch>) {
+    let class = classes.of(isa, inst);
+    let mask = implicit_mask(isa, inst);
+    for access in isa
+        .accesses(inst)
+        .filter(|a| !a.is_zero && a.dir != Dir::None && a.width > 0)
+    {
+        if access.field.is_none() && mask.is_some_and(|m| m >> access.reg & 1 == 0) {
+            continue;
+        }
+        let port = Port::of(access.file, access.operand == OperandIx::Guard);
+        let whole = Touch {
+            first: reg(access.file, access.reg),
+            width: access.width.min(32),
+            port,
+            class: class.unwrap_or(ClassId(0)),
+        };
+        let halves = class.and_then(|c| classes.halves(c, port));
+        let of_result = |[lo, hi, ..]: [ClassId; 4]| [lo, hi];
+        let of_operand = |[.., lo, hi]: [ClassId; 4]| [lo, hi];
+        if access.dir.reads() {
+            whole.split(halves.map(of_operand).filter(|_| whole.width == 2), reads);
+        }
+        if access.dir.writes() {
+            whole.split(halves.map(of_result), writes);
+        }
     }
 }
 

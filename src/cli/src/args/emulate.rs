@@ -42,12 +42,16 @@ pub struct Run {
     #[arg(long)]
     pub check: bool,
 
+    /// Let results be there only when their time has passed or they were waited for, by the latency model of the target
+    #[arg(long)]
+    pub timing: bool,
+
     /// Give up after so many warp instructions
     #[arg(long, value_name = "N", default_value_t = 1 << 36)]
     pub max_steps: u64,
 
     /// Run nothing; count the kernels that could run, and what keeps the others from it
-    #[arg(long, conflicts_with_all = ["args", "dump", "trace", "check"])]
+    #[arg(long, conflicts_with_all = ["args", "dump", "trace", "check", "timing"])]
     pub survey: bool,
 
     /// Report as JSON
@@ -67,12 +71,16 @@ pub struct Verify {
     pub after: PathBuf,
 
     /// Launches to compare
-    #[arg(long, value_name = "N", default_value_t = 24)]
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
     pub launches: u32,
 
     /// Where the random numbers begin
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+
+    /// Let results be there only when their time has passed or they were waited for, by the latency model of the target
+    #[arg(long)]
+    pub timing: bool,
 
     /// Report as JSON
     #[arg(long)]

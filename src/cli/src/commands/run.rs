@@ -16,7 +16,7 @@ use crate::Finding;
 use crate::args;
 use crate::input::File;
 use crate::kernel_args::{self, Arg, Buffer};
-use crate::{npy, output};
+use crate::{npy, output, timing};
 
 #[derive(Serialize)]
 struct Report {
@@ -82,7 +82,10 @@ pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
         bail!("{}: {}", file.name(), which_kernel(&kernels, &file.name()));
     };
     let image = &open.image;
-    let program = Program::new(image, name).with_context(|| file.name())?;
+    let mut program = Program::new(image, name).with_context(|| file.name())?;
+    if a.timing {
+        program.set_timing(timing::of(image).with_context(|| file.name())?);
+    }
     let args = arguments(a)?;
     let mut memory = Memory::new();
     let params = parameters(&program, &args, &mut memory).with_context(|| file.name())?;
@@ -110,11 +113,11 @@ pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
     };
     let outcome = outcome.with_context(|| file.name())?;
     dump(&dumps, &memory)?;
-    let findings: Vec<String> = checker
+    let checked = checker
         .iter()
         .flat_map(Checker::findings)
-        .map(|f| f.text(&program))
-        .collect();
+        .map(|f| format!("check: {}", f.text(&program)));
+    let findings: Vec<String> = checked.chain(timing::findings(&program, &outcome)).collect();
     let report = Report {
         kernel: name.to_owned(),
         target: image.target().to_string(),
@@ -285,7 +288,7 @@ fn write_report(out: &mut dyn Write, r: &Report) -> Result<()> {
         )?;
     }
     for f in &r.findings {
-        writeln!(out, "check: {f}")?;
+        writeln!(out, "{f}")?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::Finding;
 use crate::args;
 use crate::input::File;
-use crate::output;
+use crate::{output, timing};
 
 #[derive(Serialize)]
 struct Report {
@@ -91,7 +91,7 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
                 continue;
             }
             let programs = (Program::new(image, code.name), Program::new(other, code.name));
-            let (program, program_after) = match programs {
+            let (mut program, mut program_after) = match programs {
                 (Ok(program), Ok(program_after)) => (program, program_after),
                 (Err(e), _) | (_, Err(e)) => {
                     reports.push(refused(code.name, image, e.to_string()));
@@ -101,6 +101,10 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
             if same_code && program.is_same(&program_after) {
                 identical += 1;
                 continue;
+            }
+            if a.timing {
+                program.set_timing(timing::of(image)?);
+                program_after.set_timing(timing::of(other)?);
             }
             reports.push(match verify::verify(&program, &program_after, &options) {
                 Ok(found) => report(&program, &program_after, image, found),
