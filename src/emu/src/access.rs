@@ -15,7 +15,11 @@ use crate::watch::{Access, Doing};
 pub const TABLE: &[(&str, Builder)] = &[
     ("CCTL", |i| nothing(i, &["IVALL", "E", "PF1", "PF2", "IV", "RS"])),
     ("DEPBAR", depbar),
+    ("ACQBULK", |i| nothing(i, &[])),
+    ("CGAERRBAR", |i| nothing(i, &[])),
     ("ERRBAR", |i| nothing(i, &[])),
+    ("FENCE", |i| nothing(i, &["VIEW", "ASYNC", "S", "T", "G"])),
+    ("PREEXIT", |i| nothing(i, &[])),
     ("LD", |i| load(i, Where::Generic)),
     ("LDC", ldc),
     ("LDG", |i| load(i, Where::Generic)),
@@ -30,6 +34,7 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("STG", |i| store(i, Where::Generic)),
     ("STL", |i| store(i, Where::Local)),
     ("STS", |i| store(i, Where::Shared)),
+    ("STSM", stsm),
     ("LDCU", ldc),
     ("ULDC", ldc),
 ];
@@ -89,6 +94,14 @@ impl Place {
             offset: a.offset,
             kind,
         })
+    }
+
+    /// The place so many bytes further on.
+    pub(crate) fn behind(self, bytes: i64) -> Self {
+        Self {
+            offset: self.offset + bytes,
+            ..self
+        }
     }
 
     /// The address of every lane: 64 bits, or 32 for shared, local and constant memory.
@@ -418,6 +431,44 @@ fn ldsm(i: &mut Decode<'_>) -> Built {
                 element(r, c) | element(r, c + 1) << 16
             });
             w.regs.set(d + n, m, v);
+        }
+        Ok(())
+    }))
+}
+
+/// `STSM`: the way back of `LDSM`.
+fn stsm(i: &mut Decode<'_>) -> Built {
+    i.need(&[("16", ())])?;
+    let transposed = i.need(&[("M88", false), ("MT88", true)])?;
+    let count = i.choose(&[("2", 2u16), ("4", 4)]).unwrap_or(1);
+    let place = Place::take(i, Where::Shared)?;
+    let a = i.src_wide(count)?;
+    i.end()?;
+    Ok(outside(move |w, env, m| {
+        if m != crate::regs::ALL {
+            return Err(Trap::PartOfWarp(m));
+        }
+        let addresses = place.addresses(&w.regs);
+        for n in 0..count {
+            let v = *w.regs.row(a.row + n);
+            let element = |r: usize, c: usize| {
+                let (r, c) = if transposed { (c, r) } else { (r, c) };
+                (v[r * 4 + c / 2] >> (c % 2 * 16)) as u16
+            };
+            for row in 0..8 {
+                let lane = usize::from(n) * 8 + row;
+                let touch = Touch {
+                    doing: Doing::Store,
+                    kind: Where::Shared,
+                    address: addresses[lane],
+                    size: 16,
+                    lane,
+                };
+                let b = bytes(w, env, touch)?;
+                for (c, to) in b.chunks_exact_mut(2).enumerate() {
+                    to.copy_from_slice(&element(row, c).to_le_bytes());
+                }
+            }
         }
         Ok(())
     }))

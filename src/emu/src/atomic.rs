@@ -189,7 +189,17 @@ impl Atomic {
 fn global(i: &mut Decode<'_>, returns: bool) -> Built {
     let name = i.need(NAMES)?;
     i.ignore(access::CACHING);
-    let kind = Type::take(i);
+    // Several numbers side by side.
+    let parts = i
+        .choose(&[("F32x2", 2u16), ("F32x4", 4)])
+        .filter(|_| !returns && name == Name::Add);
+    let kind = match parts {
+        Some(_) => {
+            i.ignore(&["RN"]);
+            Type::F32 { flush: i.take("FTZ") }
+        }
+        None => Type::take(i),
+    };
     let (mut p, mut result) = (NO_PRED, None);
     let rows = (kind.bytes() / 4) as u16;
     if returns {
@@ -197,23 +207,28 @@ fn global(i: &mut Decode<'_>, returns: bool) -> Built {
         result = Some(i.dst_wide(rows)?);
     }
     let place = Place::take(i, Where::Generic)?;
-    let first = i.src_wide(rows)?;
+    let first = i.src_wide(parts.unwrap_or(rows))?;
     let second = if name == Name::Cas {
         Some(i.src_wide(rows)?)
     } else {
         None
     };
     i.end()?;
-    let atomic = Atomic {
-        kind: Where::Generic,
-        place,
-        bytes: kind.bytes(),
-        change: change(name, kind)?,
-        operands: [Some(first), second],
-        result,
-    };
+    let change = change(name, kind)?;
+    let atomics: Vec<Atomic> = (0..parts.unwrap_or(1))
+        .map(|n| Atomic {
+            kind: Where::Generic,
+            place: place.behind(4 * i64::from(n)),
+            bytes: kind.bytes(),
+            change,
+            operands: [Some(first.at(n)), second],
+            result,
+        })
+        .collect();
     Ok(outside(move |w, env, m| {
-        atomic.perform(w, env, m)?;
+        for atomic in &atomics {
+            atomic.perform(w, env, m)?;
+        }
         // The predicate says that the memory could do it; where it cannot, code goes another way to the same result.
         w.regs.set_pred(p, m, ALL);
         Ok(())
@@ -264,7 +279,11 @@ fn compare_and_store(i: &mut Decode<'_>) -> Built {
     i.ignore(&["SPIN"]);
     let kind = Type::take(i);
     let rows = (kind.bytes() / 4) as u16;
-    let d = i.dst()?;
+    // From sm_120 on a predicate says it.
+    let (p, d) = match i.next_is(isa::RegFile::P) {
+        true => (i.pdst()?, i.sink()),
+        false => (NO_PRED, i.dst()?),
+    };
     let place = Place::take(i, Where::Shared)?;
     let (expected, new) = (i.src_wide(rows)?, i.src_wide(rows)?);
     i.end()?;
@@ -282,8 +301,9 @@ fn compare_and_store(i: &mut Decode<'_>) -> Built {
             _ => w.regs.int(expected).map(u64::from),
         };
         let old = atomic.perform(w, env, m)?;
-        w.regs
-            .set(d, m, std::array::from_fn(|l| u32::from(old[l] == expected[l])));
+        let stored = crate::regs::lanes(|l| old[l] == expected[l]);
+        w.regs.set(d, m, std::array::from_fn(|l| stored >> l & 1));
+        w.regs.set_pred(p, m, stored);
         Ok(())
     }))
 }

@@ -41,8 +41,9 @@ impl Layout {
 
 /// One instruction while it is built.
 pub struct Decode<'a> {
-    /// Address of the instruction.
+    /// Address of the instruction, and of the start of its section.
     pub(crate) address: u64,
+    pub(crate) section: u64,
     /// First dotted part of the name.
     pub(crate) mnemonic: &'static str,
     /// Operands that are not taken yet, in printed order.
@@ -67,6 +68,7 @@ impl<'a> Decode<'a> {
         let form = isa.form(inst.form).ok_or("no table knows the word")?;
         Ok(Self {
             address,
+            section: address - pc,
             mnemonic: form.mnemonic(),
             args: arg::args(isa, inst, pc)?.into_iter(),
             mods: isa.modifiers(inst).collect(),

@@ -100,6 +100,9 @@ fn widened_nan(from: Format, x: u64) -> u64 {
 }
 
 fn f2fp(i: &mut Decode<'_>) -> Built {
+    if let Some(built) = crate::bytes::convert(i) {
+        return built;
+    }
     let relu = i.take("RELU");
     let to = i.choose(&[("F16", F16), ("BF16", BF16)]).unwrap_or(F16);
     i.ignore(&["F32"]);

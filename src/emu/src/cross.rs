@@ -5,7 +5,7 @@ use crate::build::{Builder, Built, Decode, Missing};
 use crate::cta::{Env, Reduction};
 use crate::memory::SHARED_WINDOW;
 use crate::op::{on_lanes, outside};
-use crate::regs::{ALL, LANES, Mask, NO_PRED, Pred, Row, each, lanes};
+use crate::regs::{ALL, LANES, Mask, Pred, Row, each, lanes};
 use crate::sign::AsSigned;
 use crate::warp::Warp;
 
@@ -14,7 +14,10 @@ pub const TABLE: &[(&str, Builder)] = &[
     ("B2R", b2r),
     ("BAR", bar),
     ("CS2R", cs2r),
+    ("CS2UR", cs2r),
+    ("ELECT", elect),
     ("MATCH", matches),
+    ("MOVM", movm),
     ("NOP", |i| {
         i.end()?;
         Ok(on_lanes(|_, _| {}))
@@ -124,6 +127,37 @@ fn matches(i: &mut Decode<'_>) -> Built {
     }))
 }
 
+/// The first of the lanes that are here.
+fn elect(i: &mut Decode<'_>) -> Built {
+    let (p, d) = (i.pdst()?, i.dst()?);
+    if d != i.sink() || i.psrc()? != Pred::TRUE {
+        return Err("ELECT with more than a predicate".to_owned());
+    }
+    i.end()?;
+    Ok(on_lanes(move |r, m| r.set_pred(p, m, m & m.wrapping_neg())))
+}
+
+/// `MOVM`: an 8x8 matrix of halves, of which each lane has two of a row, gets rows for columns.
+fn movm(i: &mut Decode<'_>) -> Built {
+    i.need(&[("16", ())])?;
+    i.need(&[("MT88", ())])?;
+    let (d, a) = (i.dst()?, i.src()?);
+    i.end()?;
+    Ok(outside(move |w, _, m| {
+        if m != ALL {
+            return Err(crate::error::Trap::PartOfWarp(m));
+        }
+        let a = w.regs.int(a);
+        let element = |row: usize, column: usize| a[row * 4 + column / 2] >> (column % 2 * 16) & 0xffff;
+        let v = std::array::from_fn(|l| {
+            let (r, c) = (l / 4, 2 * (l % 4));
+            element(c, r) | element(c + 1, r) << 16
+        });
+        w.regs.set(d, m, v);
+        Ok(())
+    }))
+}
+
 /// `REDUX`; without a name it is AND, which compilers show by what they use it for.
 fn redux(i: &mut Decode<'_>) -> Built {
     type Fold = fn(u32, u32, u32) -> u32;
@@ -147,16 +181,17 @@ fn redux(i: &mut Decode<'_>) -> Built {
     }))
 }
 
-/// To the uniform file from the first lane that is active; code that lets it see different values is not defined.
+/// To the uniform file from the first lane that is active. The predicate says that another lane has another value: where compilers use it, before
+/// a vote with a mask in a register, the lanes go the slow way then (see [`crate::flow::Flow::IfConverged`]).
 fn r2ur(i: &mut Decode<'_>) -> Built {
-    if i.pdst_if()? != NO_PRED {
-        return Err("the predicate result of R2UR".to_owned());
-    }
+    let p = i.pdst_if()?;
     let (d, a) = (i.dst()?, i.src()?);
     i.end()?;
     Ok(on_lanes(move |r, m| {
-        let v = r.int(a)[m.trailing_zeros() as usize];
+        let a = r.int(a);
+        let v = a[m.trailing_zeros() as usize];
         r.set(d, ALL, [v; LANES]);
+        r.set_pred(p, m, if each(m).any(|l| a[l] != v) { ALL } else { 0 });
     }))
 }
 

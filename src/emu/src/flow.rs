@@ -24,8 +24,12 @@ pub enum Base {
 pub enum Flow {
     /// To a byte offset in the section, for the lanes where the predicate holds.
     Branch(Pred, u64),
-    /// To a byte offset in the section, for all lanes, if the warp is (is not) converged; the mask says who should be together.
+    /// To a byte offset in the section, for all lanes, if the warp is (is not) converged: if the lanes where the predicate holds are those that
+    /// the mask says should be together. So a predicate that holds nowhere sends them the way of a warp that is not converged, without which
+    /// the code that compilers make for votes with a mask in a register would be wrong.
     IfConverged(Pred, Src, bool, u64),
+    /// To a byte offset in the section, for all lanes, if the predicate holds for any of them.
+    IfAny(Pred, u64),
     /// To an address.
     Absolute(Pred, u64),
     /// To an address in two registers.
@@ -38,8 +42,8 @@ pub enum Flow {
     Wait(Pred, u8),
     /// Leaves a barrier.
     Leave(Pred, u8),
-    /// Waits for the lanes of a mask.
-    WarpWait(Pred, Src),
+    /// Waits for the lanes of a mask; if it is exclusive, lanes with other masks stay apart until they meet again.
+    WarpWait(Pred, Src, bool),
     /// Waits for the lanes of a mask, which then do together what follows, up to the end of it; each goes on at the offset that it named.
     Collective(Pred, Src, u64),
     /// The end of what lanes do together.
@@ -104,6 +108,11 @@ fn bra(i: &mut Decode<'_>) -> Built {
         };
         let to = label(i)?;
         return finish(i, Flow::IfConverged(p, mask, converged, to));
+    }
+    if i.take("ANY") {
+        i.ignore(&["U"]);
+        let to = label(i)?;
+        return finish(i, Flow::IfAny(p, to));
     }
     // `.U` says that the warp is converged, which the emulator need not be told. It can have a uniform predicate of its own.
     i.ignore(&["U"]);
@@ -193,17 +202,18 @@ fn warpsync(i: &mut Decode<'_>) -> Built {
         let to = label(i)?;
         return finish(i, Flow::Collective(p, mask, to));
     }
-    // Nothing comes between a group and the branch behind it here anyway.
-    i.ignore(&["EXCLUSIVE", "ALL"]);
+    let exclusive = i.take("EXCLUSIVE");
+    i.ignore(&["ALL"]);
     let p = i.psrc_or_true()?;
     let mask = match i.left() {
         0 => i.number(!0),
         _ => i.src()?,
     };
-    finish(i, Flow::WarpWait(p, mask))
+    finish(i, Flow::WarpWait(p, mask, exclusive))
 }
 
 fn nanosleep(i: &mut Decode<'_>) -> Built {
+    i.ignore(&["WARP"]);
     i.psrc_or_true()?;
     i.src()?;
     finish(i, Flow::Yield)
@@ -252,7 +262,11 @@ fn bmov(i: &mut Decode<'_>) -> Built {
 
 fn lepc(i: &mut Decode<'_>) -> Built {
     let d = i.dst_wide(2)?;
+    let at = match i.left() {
+        0 => i.address,
+        // From sm_90 on it takes the address of any place.
+        _ => i.section.wrapping_add(label(i)?),
+    };
     i.end()?;
-    let at = i.address;
     Ok(on_lanes(move |r, m| r.set_wide(d, m, [at; LANES])))
 }

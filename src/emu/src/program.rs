@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::regs::Pred;
 use crate::timing::{Latencies, Timing};
 use crate::warp::Warp;
-use crate::{access, atomic, convert, cross, double, float, flow, half, int, minmax, tensor, xu};
+use crate::{access, atomic, convert, cross, double, float, flow, half, int, mbarrier, minmax, tensor, xu};
 
 /// The tables of all rooms that execute.
 const TABLES: &[&[(&str, Builder)]] = &[
@@ -31,6 +31,7 @@ const TABLES: &[&[(&str, Builder)]] = &[
     cross::TABLE,
     access::TABLE,
     atomic::TABLE,
+    mbarrier::TABLE,
 ];
 
 fn builder(mnemonic: &str) -> Option<Builder> {

@@ -58,8 +58,10 @@ pub struct Warp {
     /// Lanes that wait for a mask of lanes, and the masks.
     warp_waiting: Mask,
     warp_masks: Row,
-    /// Of lanes that are in a collective, or wait for it: the mask of those who do it together, and where each goes on behind it.
+    /// The mask of those that a lane runs together with, and nobody else does; 0 if anybody may join.
     gang: Row,
+    /// Lanes that are in a collective, or wait for it, and where each goes on behind it.
+    collective: Mask,
     returns: [u32; LANES],
     /// Lanes that wait for the block.
     block_waiting: Mask,
@@ -92,6 +94,7 @@ impl Warp {
             warp_waiting: 0,
             warp_masks: [0; LANES],
             gang: [0; LANES],
+            collective: 0,
             returns: [0; LANES],
             block_waiting: 0,
             block_barrier: [0; LANES],
@@ -200,6 +203,7 @@ impl Warp {
     /// Lanes of the active group wait at a block barrier, once the instruction is over.
     pub(crate) fn wait_for_block(&mut self, lanes: Mask, barrier: u8) {
         self.block_waiting |= lanes;
+        self.part(lanes);
         each(lanes).for_each(|l| self.block_barrier[l] = barrier);
     }
 
@@ -244,10 +248,14 @@ impl Warp {
             }
             Flow::IfConverged(p, who, converged, to) => {
                 let who = self.regs.int(who)[self.active.trailing_zeros() as usize];
-                let together = self.active == who & self.alive;
-                let taken = holds(self, p) != 0 && together == converged;
+                let together = holds(self, p) == who & self.alive;
+                let taken = together == converged;
                 let to = program.local(self.pc, to);
                 self.jump(if taken { self.active } else { 0 }, to);
+            }
+            Flow::IfAny(p, to) => {
+                let to = program.local(self.pc, to);
+                self.jump(if holds(self, p) != 0 { self.active } else { 0 }, to);
             }
             Flow::Absolute(p, to) => {
                 let to = program.index_of(to).ok_or(Trap::BadJump(to))?;
@@ -289,6 +297,7 @@ impl Warp {
                 if lanes == 0 {
                     return Ok(());
                 }
+                self.part(lanes);
                 // The whole group is the whole barrier: nobody waits.
                 let members = self.barriers[usize::from(b)][lanes.trailing_zeros() as usize];
                 if members & self.alive & !lanes == 0 {
@@ -308,13 +317,18 @@ impl Warp {
                     self.wake(program)?;
                 }
             }
-            Flow::WarpWait(p, who) => {
+            Flow::WarpWait(p, who, exclusive) => {
                 let lanes = holds(self, p);
                 let next = self.pc + 1;
                 self.pc = next;
                 let who = self.regs.int(who);
-                if each(lanes).all(|l| who[l] & self.alive & !lanes == 0) {
+                self.part(lanes);
+                let here = |l: usize| who[l] & self.alive & !lanes == 0 && !(exclusive && lanes & !who[l] != 0);
+                if each(lanes).all(here) {
                     return Ok(());
+                }
+                if exclusive {
+                    each(lanes).for_each(|l| self.gang[l] = who[l]);
                 }
                 self.meet(lanes, &who);
                 self.wake(program)?;
@@ -325,13 +339,15 @@ impl Warp {
                 self.pc += 1;
                 let who = self.regs.int(who);
                 each(lanes).for_each(|l| (self.gang[l], self.returns[l]) = (who[l], to));
+                self.collective |= lanes;
                 self.meet(lanes, &who);
                 self.wake(program)?;
             }
             Flow::EndCollective => {
                 self.pc += 1;
-                let lanes = each(mask).filter(|&l| self.gang[l] != 0).fold(0, |m, l| m | 1 << l);
-                each(lanes).for_each(|l| self.gang[l] = 0);
+                let lanes = mask & self.collective;
+                self.collective &= !lanes;
+                self.part(lanes);
                 let returns = self.returns;
                 self.scatter(lanes, &returns);
             }
@@ -356,6 +372,11 @@ impl Warp {
         self.ready |= active;
         each(lanes).for_each(|l| self.lane_pc[l] = to[l]);
         self.pick();
+    }
+
+    /// From now on anybody may join these lanes.
+    fn part(&mut self, lanes: Mask) {
+        each(lanes).for_each(|l| self.gang[l] = 0);
     }
 
     /// Lanes of the active group wait for each other, by masks.
@@ -405,7 +426,7 @@ impl Warp {
     fn unite(&mut self, group: Mask, program: &Program) -> Result<(), Trap> {
         let first = group.trailing_zeros() as usize;
         let at = self.lane_pc[first];
-        for l in each(group).filter(|&l| self.gang[l] != 0) {
+        for l in each(group & self.collective) {
             if !program.same_until_end_of_collective(at, self.lane_pc[l]) {
                 return Err(Trap::Missing(
                     "lanes that do different things in one collective".to_owned(),

@@ -174,3 +174,8 @@ fn warps() {
 fn tensors() {
     compare("tensor", 9);
 }
+
+#[test]
+fn what_came_with_newer_targets() {
+    compare("newer", 2);
+}

@@ -76,6 +76,18 @@ WHOLE(warp_half_masks, {
     else o[i] = __shfl_xor_sync(0xffff0000u, b[i], 5) - __reduce_add_sync(0xffff0000u, a[i]);
 }, { LANES o[w + l] = l < 16 ? a[w + (l ^ 3)] + SUM_OVER(k < 16, b[w + k]) : b[w + (l ^ 5)] - SUM_OVER(k >= 16, a[w + k]); })
 #endif
+// The lanes' masks are the same in every other warp.
+WHOLE(warp_variable_mask, {
+    THREAD
+    u32 mask = ~0u;
+    if (i / 32 & 1) mask = l < 16 ? 0xffffu : 0xffff0000u;
+    o[i] = __ballot_sync(mask, a[i] & 1);
+}, {
+    LANES {
+        u32 mask = w / 32 & 1 ? l < 16 ? 0xffffu : 0xffff0000u : ~0u;
+        o[w + l] = BALLOT(a[w + k] & 1) & mask;
+    }
+})
 WHOLE(warp_block_counts, {
     THREAD
     int yes = __syncthreads_count(a[i] & 1);
