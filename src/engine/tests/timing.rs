@@ -14,8 +14,8 @@ use sass2mlir_engine::timing::Timing;
 use sched::Model;
 use sched::plant;
 
-const NAMES: [&str; 10] = [
-    "int", "float", "double", "convert", "half", "approx", "flow", "memory", "warp", "tensor",
+const NAMES: [&str; 11] = [
+    "int", "float", "double", "convert", "half", "approx", "flow", "memory", "warp", "tensor", "newer",
 ];
 /// Which way kernels of newer compilers begin.
 const INITIALISED: u32 = 1;
