@@ -10,6 +10,7 @@ mod npy;
 mod output;
 mod relocated;
 mod representation;
+mod rewritten;
 mod timing;
 
 use std::io::{self, Write};

@@ -234,3 +234,47 @@ fn apply_reports_as_json() {
     assert_eq!(kernel["passes"][0]["sites"], 1);
     assert_eq!(kernel["passes"][0]["mode"], "report");
 }
+
+#[test]
+fn what_computes_something_else_on_the_emulator_stays() {
+    // The kernel reads its first parameter where the second lies: the same code otherwise.
+    let retarget = "from = 0x160\nto = 0x168\nfn = [\"*scale_add*\"]";
+    let toml = [
+        entry("retarget-param", "apply", retarget),
+        entry("ffma-deftz", "apply", "fn = [\"*rms_norm*\"]"),
+    ]
+    .concat();
+    let (dir, config) = folder(&toml);
+    let out = dir.path().join("out.cubin");
+    let input = mul_mat();
+    let args = ["apply", s(&input), "--config", s(&config), "-o", s(&out)];
+    ok(&args);
+    assert!(fs::read(&out).unwrap() != fs::read(mul_mat()).unwrap());
+    let r = run(&[&args[..], &["--verify", "--strict", "--json"]].concat());
+    assert_eq!(r.code, 1, "{}", r.err);
+    assert!(
+        r.err
+            .contains("scale_add: left byte-identical: on the emulator it does something else"),
+        "{}",
+        r.err
+    );
+    let said = r.json();
+    let kernel = |name: &str| {
+        said["images"][0]["kernels"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|k| k["name"] == name)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(kernel("scale_add")["changed"], 0);
+    // Few random numbers are denormal: without flushing the other kernel gives the same.
+    let norm = kernel("rms_norm");
+    assert!(
+        norm["changed"].as_u64() > Some(0) && norm["verified"]["launches"].as_u64() >= Some(20),
+        "{norm}"
+    );
+    let lines = ok(&[&args[..], &["--verify"]].concat());
+    assert!(lines.contains(" launches, the same memory\n"), "{lines}");
+}

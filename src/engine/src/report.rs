@@ -71,6 +71,32 @@ pub struct KernelReport {
     pub rescheduled: usize,
     /// Why the kernel is byte-identical although a pass in apply mode was to rewrite it.
     pub left_alone: Option<String>,
+    /// What executing the kernel before and after has shown, where somebody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+}
+
+/// What executing a kernel and what became of it has shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verified {
+    /// Launches after which memory was compared.
+    pub launches: u32,
+    /// Why none could be, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_tried: Option<String>,
+}
+
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.not_tried {
+            Some(why) => write!(f, "verify: not tried: {why}"),
+            None => write!(
+                f,
+                "verify: {}, the same memory",
+                count(self.launches as usize, "launch")
+            ),
+        }
+    }
 }
 
 impl KernelReport {

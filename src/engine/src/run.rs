@@ -1,5 +1,7 @@
 //! Passes over the kernels of a file: lift, passes in order, edits, lowering, mask-verify, patch in place.
 
+use std::collections::BTreeMap;
+
 use cubin::code::Code;
 use cubin::{Image, Patch};
 use isa::Isa;
@@ -17,7 +19,7 @@ use crate::schedule;
 use crate::step::{Place, guarded};
 
 /// How to run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Only these images.
     pub images: Which,
@@ -25,6 +27,8 @@ pub struct Options {
     pub report_only: bool,
     /// Keep the text of each named kernel before and after.
     pub keep_text: bool,
+    /// Kernels that are to stay as they are whatever the passes say: by image (as in the report) and name, the reason.
+    pub vetoes: BTreeMap<(String, String), String>,
 }
 
 /// What came out.
@@ -157,7 +161,10 @@ fn rewrite_image(
         nv_info_updated: false,
     };
     let mut texts = Vec::new();
-    for ((code, _), done) in work.iter().zip(done) {
+    for ((code, _), mut done) in work.iter().zip(done) {
+        if let Some(why) = options.vetoes.get(&(open.path.to_owned(), code.name.to_owned())) {
+            done = done.left_alone(why.clone());
+        }
         if let Some(new) = &done.code {
             patch.replace_code(code, new).map_err(|cause| Error::Cubin {
                 image: open.path.to_owned(),
@@ -207,6 +214,7 @@ impl KernelDone {
                 changed: 0,
                 rescheduled: 0,
                 left_alone: None,
+                verified: None,
             },
         }
     }

@@ -107,9 +107,14 @@ pub fn instructions(kernel: &ir::Kernel) -> impl Iterator<Item = (u64, ir::OpId,
         .map(|((id, inst), offset)| (offset, id, inst))
 }
 
-/// `1 site`, `2 sites`.
+/// `1 site`, `2 sites`; `2 launches`.
 pub fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+    let ending = match n {
+        1 => "",
+        _ if what.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{n} {what}{ending}")
 }
 
 macro_rules! builtin {

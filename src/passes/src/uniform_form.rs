@@ -162,6 +162,17 @@ impl Parts {
             .split('.')
             .skip(1)
             .collect();
+        // Products by 1 and sums with RZ have other spellings, which have room for a uniform register.
+        match (mnemonic, &modifiers[..], &operands[..]) {
+            ("IMAD", ["MOV", "U32"], [to, a, b, source]) if a == "RZ" && b == "RZ" => {
+                texts.push(self.spelled("MOV", &[to, source]));
+            }
+            ("IMAD", ["IADD"], [to, a, one, c]) if one == "0x1" => {
+                texts.push(self.spelled("IADD3", &[to, a, c, "RZ"]));
+                texts.push(self.spelled("IADD3", &[to, c, a, "RZ"]));
+            }
+            _ => {}
+        }
         let sources = sources(mnemonic, &modifiers, &operands);
         if sources.contains(&at) {
             for other in sources.filter(|other| *other != at) {
@@ -171,6 +182,12 @@ impl Parts {
             }
         }
         texts
+    }
+
+    /// Another instruction under the same guard.
+    fn spelled(&self, mnemonic: &str, operands: &[&str]) -> String {
+        let guard = self.head.rfind(' ').map_or("", |at| &self.head[..=at]);
+        format!("{guard}{mnemonic} {}", operands.join(", "))
     }
 
     fn joined(&self, operands: &[String]) -> String {

@@ -243,6 +243,26 @@ fn what_is_computed_from_each_other_moves_together() {
 }
 
 #[test]
+fn copies_and_sums_that_are_spelled_as_products_take_a_uniform_register() {
+    let listing = "S2R R0, SR_TID.X ;
+         MOV R2, c[0x0][0x160] ;
+         IMAD.IADD R3, R0, 0x1, -R2 ;
+         @P0 IMAD.IADD R4, R2, 0x1, R0 ;
+         IMAD.MOV.U32 R5, RZ, RZ, R2 ;
+         STS [R0], R5 ;
+         EXIT ;";
+    let (text, found) = run(listing, &[]).expect("it may run");
+    let wanted = "S2R R0, SR_TID.X ;
+         ULDC UR0, c[0x0][0x160] ;
+         IADD3 R3, R0, -UR0, RZ ;
+         @P0 IADD3 R4, R0, UR0, RZ ;
+         MOV R5, UR0 ;
+         STS [R0], R5 ;
+         EXIT ;";
+    assert_eq!(text, trimmed(wanted), "{:?}", found.skipped);
+}
+
+#[test]
 fn what_cannot_move_stays_and_is_told() {
     let read = "an instruction that reads it takes no uniform register there";
     let cases = [

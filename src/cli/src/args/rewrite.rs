@@ -195,6 +195,10 @@ pub struct Apply {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep_mlir: Option<PathBuf>,
 
+    /// Launch every rewritten kernel on the emulator, before and after, with random inputs, and leave those alone that do something else
+    #[arg(long)]
+    pub verify: bool,
+
     /// Exit with code 1 when a kernel that was to be rewritten is left alone
     #[arg(long)]
     pub strict: bool,

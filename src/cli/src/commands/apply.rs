@@ -1,5 +1,6 @@
 //! `apply`: the passes of a configuration, from a file into a new file.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -14,6 +15,7 @@ use crate::Finding;
 use crate::args;
 use crate::output;
 use crate::representation::{self, Ir};
+use crate::rewritten;
 
 /// Runs the command.
 pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Finding> {
@@ -30,15 +32,28 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
     let config = draft.config(&registry)?;
     let bytes = output::read_container(&a.file)?;
     output::keep_apart(a.output.as_deref(), [&*a.file, &*a.config])?;
-    let options = engine::Options {
+    let mut options = engine::Options {
         images: Which {
             arch: a.arch,
             number: a.image,
         },
         report_only: a.report_only,
         keep_text: a.keep_mlir.is_some(),
+        vetoes: BTreeMap::new(),
     };
-    let outcome = engine::apply_in(&*representation, &bytes, &config, &options).with_context(|| name.clone())?;
+    let apply = |options: &engine::Options| {
+        engine::apply_in(&*representation, &bytes, &config, options).with_context(|| name.clone())
+    };
+    let mut outcome = apply(&options)?;
+    if let Some(new) = outcome.bytes.as_deref().filter(|_| a.verify) {
+        let launches = emu::verify::Options::default();
+        let tried = rewritten::try_rewritten(&bytes, new, options.images, &outcome.report, &launches)?;
+        if !tried.different.is_empty() {
+            options.vetoes.clone_from(&tried.different);
+            outcome = apply(&options)?;
+        }
+        tried.note(&mut outcome.report);
+    }
     if let Some(dir) = &a.keep_mlir {
         keep_texts(dir, &outcome.texts)?;
     }
@@ -129,6 +144,9 @@ fn write_kernel(out: &mut dyn Write, k: &KernelReport) -> Result<()> {
             "schedule: {} changed, as the edits need",
             passes::count(k.rescheduled, "control word")
         )?;
+    }
+    if let Some(verified) = &k.verified {
+        writeln!(out, "{verified}")?;
     }
     if let Some(why) = &k.left_alone {
         writeln!(out, "left byte-identical: {why}")?;
