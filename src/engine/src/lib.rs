@@ -9,6 +9,7 @@
 mod allowed;
 pub mod capi;
 pub mod config;
+mod cost;
 mod error;
 pub mod mask;
 pub mod mercury;
@@ -27,6 +28,7 @@ mod step;
 pub mod timing;
 
 pub use config::{Config, ConfigError, ConfigErrors, Entry, Mode};
+pub use cost::Costs;
 pub use error::Error;
 pub use mask::AllowedBits;
 pub use open::{Images, OpenImage, Opened, Which};

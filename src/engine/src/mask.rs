@@ -33,6 +33,14 @@ impl AllowedBits {
         self.0.insert(offset, leave);
     }
 
+    /// Where edits put another word.
+    pub fn replaced(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0
+            .iter()
+            .filter(|(_, leave)| leave.word.is_some())
+            .map(|(at, _)| *at)
+    }
+
     /// Allows what `other`, of a later pass, allows too.
     pub fn add(&mut self, other: &AllowedBits) {
         for (&offset, leave) in &other.0 {

@@ -282,7 +282,7 @@ impl<'i> Work<'i> {
             return Ok(bytes);
         }
         let old = ir::Source::from_code(self.image.target(), code);
-        let repaired = schedule::repair(self.isa, &old, &bytes)?;
+        let repaired = schedule::repair(self.isa, &old, &bytes, std::iter::empty())?;
         report.checked = true;
         Ok(match repaired {
             Some((bytes, words)) => {

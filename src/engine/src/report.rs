@@ -9,6 +9,7 @@ use passes::count;
 use serde::Serialize;
 
 use crate::config::Mode;
+use crate::cost::Costs;
 
 /// The outcome for a whole file, image by image in file order.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -71,6 +72,9 @@ pub struct KernelReport {
     pub rescheduled: usize,
     /// Why the kernel is byte-identical although a pass in apply mode was to rewrite it.
     pub left_alone: Option<String>,
+    /// What passes that are for speed or registers cost and bring, where the target has a latency model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Costs>,
     /// What executing the kernel before and after has shown, where somebody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,

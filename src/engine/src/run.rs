@@ -6,9 +6,11 @@ use cubin::code::Code;
 use cubin::{Image, Patch};
 use isa::Isa;
 use rayon::prelude::*;
+use sched::Model;
 
 use crate::Error;
 use crate::config::{Config, Entry, Mode};
+use crate::cost::Costs;
 use crate::mask::{WORD, mask_verify};
 use crate::open::{OpenImage, Opened, Which};
 use crate::replace;
@@ -214,6 +216,7 @@ impl KernelDone {
                 changed: 0,
                 rescheduled: 0,
                 left_alone: None,
+                costs: None,
                 verified: None,
             },
         }
@@ -262,7 +265,10 @@ fn rewrite_kernels(
     let finished: Vec<(usize, KernelDone)> = waiting
         .into_par_iter()
         .zip(ran)
-        .map(|((at, code, done), ran)| (at, finish(isa, image, code, done, ran)))
+        .map(|((at, code, done), ran)| {
+            let for_gain = work[at].1.iter().all(|(_, entry)| entry.pass.is_for_gain());
+            (at, finish(isa, image, code, done, ran, for_gain))
+        })
         .collect();
     for (at, done) in finished {
         all[at] = Some(done);
@@ -304,6 +310,20 @@ fn lift<'c>(
     })
 }
 
+/// What the passes cost and bring; `None` where the target has no latency model, and nothing can be told.
+fn costs(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, new: &[u8]) -> Result<Option<Costs>, String> {
+    let Ok(model) = Model::new(image.target()) else {
+        return Ok(None);
+    };
+    let old = ir::Source::from_code(image.target(), code);
+    let rewritten = ir::Source {
+        code: new,
+        ..old.clone()
+    };
+    let lift = |source: &ir::Source<'_>| ir::lift(isa, source).map_err(|e| e.to_string());
+    Ok(Some(Costs::of(isa, &model, &lift(&old)?, &lift(&rewritten)?)))
+}
+
 /// Lowers what the passes made, holds it against what their edits name and what the file says of single instructions, and sees to it that
 /// it has no new hazards.
 fn finish(
@@ -312,6 +332,7 @@ fn finish(
     code: &Code<'_>,
     mut done: KernelDone,
     ran: Result<Ran, String>,
+    for_gain: bool,
 ) -> KernelDone {
     let ran = match ran {
         Ok(ran) => ran,
@@ -330,7 +351,7 @@ fn finish(
         let changed = mask_verify(code.bytes, &new, &ran.allowed).map_err(|e| e.to_string())?;
         replace::still_true(isa, code, &new)?;
         let old = ir::Source::from_code(image.target(), code);
-        match schedule::repair(isa, &old, &new)? {
+        match schedule::repair(isa, &old, &new, ran.allowed.replaced())? {
             Some((repaired, words)) => {
                 let pairs = code.bytes.chunks(WORD).zip(repaired.chunks(WORD));
                 let changed = pairs.filter(|(a, b)| a != b).count();
@@ -343,6 +364,15 @@ fn finish(
         Ok(lowered) => lowered,
         Err(why) => return done.left_alone(why),
     };
+    if changed > 0 && for_gain {
+        match guarded(|| costs(isa, image, code, &new)).unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
+            Ok(costs) => done.report.costs = costs,
+            Err(why) => return done.left_alone(why),
+        }
+        if let Some(why) = done.report.costs.and_then(|c| c.held_back()) {
+            return done.left_alone(why);
+        }
+    }
     if changed > 0 {
         if let Some((_, after)) = &mut done.text {
             *after = match rescheduled {

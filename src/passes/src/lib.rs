@@ -50,6 +50,11 @@ pub trait Pass: Send + Sync {
         None
     }
 
+    /// True for a pass that is there to make a kernel faster or to free registers: where estimates say that it does neither, the kernel stays.
+    fn is_for_gain(&self) -> bool {
+        false
+    }
+
     /// True for a pass that only MLIR has: `run` refuses.
     fn is_native(&self) -> bool {
         false

@@ -43,6 +43,10 @@ impl Pass for ScalarToUniform {
         "compute what all lanes of a warp share in uniform registers"
     }
 
+    fn is_for_gain(&self) -> bool {
+        true
+    }
+
     fn options(&self) -> &[OptionSpec] {
         Self::OPTIONS
     }

@@ -145,6 +145,9 @@ fn write_kernel(out: &mut dyn Write, k: &KernelReport) -> Result<()> {
             passes::count(k.rescheduled, "control word")
         )?;
     }
+    if let Some(costs) = &k.costs {
+        writeln!(out, "{costs}")?;
+    }
     if let Some(verified) = &k.verified {
         writeln!(out, "{verified}")?;
     }
