@@ -1,6 +1,6 @@
 # Every job of the project. `make run` and `make test` are all that a fresh Debian or Ubuntu machine with Rust needs.
 
-.PHONY: help run test build lint bench fuzz measure measure-mlir oracles check-corpus check-targets check-sample check-aarch64 check-full deps clean
+.PHONY: help run test build lint bench fuzz measure measure-mlir oracles check-corpus check-passes check-targets check-sample check-aarch64 check-full deps clean
 
 ORACLES ?= $(CURDIR)/.oracles/tools
 CORPUS  ?= $(CURDIR)/.oracles/corpus
@@ -17,6 +17,7 @@ help:
 	@echo "make build         sass2mlir, sass-opt and libSassDialectPlugin.so in target/release"
 	@echo "make lint          rustfmt and clippy, warnings are errors"
 	@echo "make check-corpus  bring NVIDIA's tools and real kernels, then run the gates over them; SMS=all SIZE=full brings most"
+	@echo "make check-passes  what passes bring by the estimates, and that they change no result"
 	@echo "make check-targets its gates on round trip, texts and assembler alone, target by target"
 	@echo "make check-sample  bring NVIDIA's tools, compare the texts of some random words of every form of all targets"
 	@echo "make check-aarch64 cross-build for the Jetson's processor and run it under emulation"
@@ -70,9 +71,14 @@ check-corpus: oracles
 	target/release/probe check-assign "$(CORPUS)" tests/kernels
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1
+	$(MAKE) check-passes
 	$(MAKE) check-targets
 	@[ -n "$$(tests/scripts/features.sh)" ] || SASS_MLIR_CORPUS="$(CORPUS):$(OWN)/kernels" \
 	  cargo test --release --package sass2mlir-mlir --features mlir --test roundtrip -- --nocapture
+
+check-passes: oracles
+	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" \
+	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test passes -- --nocapture
 
 check-targets: oracles
 	cargo build --release --package sass2mlir-probe
