@@ -24,7 +24,7 @@ use sched::{Model, Source};
 /// `probe mine`
 #[derive(clap::Args)]
 pub struct Args {
-    /// The target; cubins whose words its tables read are mined
+    /// The target; cubins for it and for those that share its table are mined
     #[arg(long, value_name = "SM")]
     sm: Target,
 
@@ -172,11 +172,10 @@ impl Rules for Patient<'_> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let isa = Isa::for_target(args.sm)?;
     let model = Model::of_nak(args.sm)?;
     let files = cubins(&args.files)?;
     let once = Mutex::default();
-    let parts: Result<Vec<Seen>> = files.par_iter().map(|f| mine(isa, &model, f, &once)).collect();
+    let parts: Result<Vec<Seen>> = files.par_iter().map(|f| mine(args.sm, &model, f, &once)).collect();
     let seen = parts?.into_iter().fold(Seen::default(), Seen::merge);
     println!("mine: {} kernels, {} instructions", seen.kernels, seen.instructions);
     std::fs::write(&args.out, rows(&model, &seen)).with_context(|| args.out.display().to_string())?;
@@ -186,15 +185,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Code that was mined already: a library has the same code for several targets of a family.
 type Once = Mutex<HashSet<Vec<u8>>>;
 
-fn mine(isa: &'static Isa, model: &Model, path: &Path, once: &Once) -> Result<Seen> {
+fn mine(sm: Target, model: &Model, path: &Path, once: &Once) -> Result<Seen> {
     let mut seen = Seen::default();
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let Ok(image) = Image::parse(&bytes) else {
         return Ok(seen);
     };
-    if !Isa::for_target(image.target()).is_ok_and(|other| other.same_tables(isa)) {
+    if !Model::is_shared(image.target(), sm) {
         return Ok(seen);
     }
+    let isa = Isa::for_target(image.target())?;
     for code in image.codes().iter().filter(|c| is_mined(c.name)) {
         let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
         if !once.insert(code.bytes.to_vec()) {
@@ -236,8 +236,10 @@ fn rows(model: &Model, seen: &Seen) -> String {
         if let (Some(a), Some(b)) = (free.floor(), waited.floor()) {
             if a.0 == b.0 { alike += 1 } else { unlike += 1 }
         }
-        let nak = model.row(*kind, *port, *earlier, *later).filter(|r| r.1 == Source::Nak);
-        if let Some((cycles, _)) = nak {
+        let nak = model
+            .row(*kind, *port, *earlier, *later)
+            .filter(|r| matches!(r.1, Source::Nak | Source::Kin(_)));
+        if let Some((cycles, source)) = nak {
             let least = [free, waited]
                 .iter()
                 .filter_map(|g| g.0.first_key_value())
@@ -250,8 +252,12 @@ fn rows(model: &Model, seen: &Seen) -> String {
                 Some((gap, _)) if *gap == cycles => confirmed += 1,
                 _ => above += 1,
             }
-            let overrules = |(gap, sites, kernels)| gap > cycles && sites >= OVERRULING.0 && kernels >= OVERRULING.1;
-            if *kind != Kind::Raw || !free.floor().is_some_and(overrules) {
+            let overrules = |(gap, sites, kernels): (u16, u32, usize)| match source {
+                // Of a target that is only akin, vendor code knows better.
+                Source::Kin(_) if gap < cycles => true,
+                _ => *kind == Kind::Raw && gap > cycles && sites >= OVERRULING.0 && kernels >= OVERRULING.1,
+            };
+            if !free.floor().is_some_and(overrules) {
                 continue;
             }
         }

@@ -15,6 +15,8 @@ use crate::walk::{Dependence, Kind, Rules};
 pub enum Source {
     /// Mesa's NAK compiler.
     Nak,
+    /// Mesa's NAK compiler, of a target that is akin: of this one it knows nothing.
+    Kin(&'static str),
     /// The least gap in vendor code, seen at that many places.
     Mined {
         /// Places with exactly this gap.
@@ -41,6 +43,7 @@ impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Source::Nak => f.write_str("Mesa NAK"),
+            Source::Kin(tables) => write!(f, "Mesa NAK, of {tables}"),
             Source::Mined { sites, kernels, waits } => {
                 let how = if *waits { ", all with a wait between" } else { "" };
                 write!(f, "mined: {sites} sites in {kernels} kernels{how}")
@@ -104,14 +107,45 @@ pub struct Model {
     stalls: HashMap<&'static str, u8>,
 }
 
-/// The tables of a target: the name of its folder in `opcodes/`, and its mined rows.
-fn tables(target: Target) -> Option<(&'static str, &'static str)> {
-    match target.number() {
-        75 => Some(("SM75", include_str!("../latency/SM75.csv"))),
-        80 => Some(("SM80", include_str!("../latency/SM80.csv"))),
-        86..=88 => Some(("SM87", include_str!("../latency/SM87.csv"))),
-        89 => Some(("SM89", include_str!("../latency/SM89.csv"))),
-        _ => None,
+/// The tables of a target.
+struct Tables {
+    /// Named as the folders in `opcodes/`.
+    name: &'static str,
+    /// Where NAK's rows are from, if it has none for these targets.
+    akin: Option<&'static str>,
+    /// What vendor code shows, and the target whose name the file has.
+    mined: (&'static str, &'static str),
+}
+
+impl Tables {
+    fn of(target: Target) -> Option<Tables> {
+        let sm70 = ("SM70", include_str!("../latency/SM70.csv"));
+        let sm75 = ("SM75", include_str!("../latency/SM75.csv"));
+        let sm80 = ("SM80", include_str!("../latency/SM80.csv"));
+        let sm87 = ("SM87", include_str!("../latency/SM87.csv"));
+        let sm89 = ("SM89", include_str!("../latency/SM89.csv"));
+        let sm90 = ("SM90", include_str!("../latency/SM90.csv"));
+        let sm100 = ("SM100", include_str!("../latency/SM100.csv"));
+        let sm120 = ("SM120", include_str!("../latency/SM120.csv"));
+        let (name, akin, mined) = match target.number() {
+            70 | 72 => ("SM70", Some("SM75"), sm70),
+            75 => ("SM75", None, sm75),
+            80 => ("SM80", None, sm80),
+            86..=88 => ("SM87", None, sm87),
+            89 => ("SM89", None, sm89),
+            90 => ("SM90", Some("SM80 and SM100"), sm90),
+            100 => ("SM100", None, sm100),
+            // As 100, but for 64-bit floating point and 8-bit matrix products.
+            101 | 103 | 110 => ("SM110", Some("SM100"), sm100),
+            120 | 121 => ("SM120", Some("SM100"), sm120),
+            _ => return None,
+        };
+        Some(Tables { name, akin, mined })
+    }
+
+    /// Where the numbers of `nak.csv` come from.
+    fn source(&self) -> Source {
+        self.akin.map_or(Source::Nak, Source::Kin)
     }
 }
 
@@ -125,10 +159,10 @@ const QUEUES: &str = include_str!("../latency/queues.csv");
 impl Model {
     /// The model of a target.
     pub fn new(target: Target) -> Result<Model, NoModel> {
-        let (name, mined) = tables(target).ok_or(NoModel(target))?;
+        let tables = Tables::of(target).ok_or(NoModel(target))?;
         let mut model = Model::bare();
-        model.read_nak(name);
-        for line in mined.lines().skip(1) {
+        model.read_nak(&tables);
+        for line in tables.mined.1.lines().skip(1) {
             model.read_mined(line);
         }
         model.spread();
@@ -138,11 +172,17 @@ impl Model {
 
     /// Mesa NAK's numbers only, to mine with.
     pub fn of_nak(target: Target) -> Result<Model, NoModel> {
-        let (name, _) = tables(target).ok_or(NoModel(target))?;
+        let tables = Tables::of(target).ok_or(NoModel(target))?;
         let mut model = Model::bare();
-        model.read_nak(name);
+        model.read_nak(&tables);
         model.sum_up();
         Ok(model)
+    }
+
+    /// Whether one table of mined numbers is for both.
+    pub fn is_shared(a: Target, b: Target) -> bool {
+        let name = |target| Tables::of(target).map(|t| t.mined.0);
+        name(a).is_some() && name(a) == name(b)
     }
 
     fn bare() -> Model {
@@ -201,18 +241,18 @@ impl Model {
         }
     }
 
-    fn read_nak(&mut self, tables: &str) {
+    fn read_nak(&mut self, tables: &Tables) {
         for line in NAK.lines().skip(1) {
             let cells: Vec<&str> = line.split(',').collect();
             let [of, kind, port, producers, consumers, cycles] = cells[..] else {
                 continue;
             };
-            if !of.split(' ').any(|t| t == tables) {
+            if !of.split(' ').any(|t| t == tables.name) {
                 continue;
             }
             for a in self.list(producers) {
                 for b in self.list(consumers) {
-                    self.set(kind, port, a, b, cycles, Source::Nak);
+                    self.set(kind, port, a, b, cycles, tables.source());
                 }
             }
         }
@@ -361,8 +401,13 @@ impl Model {
     /// How much later a write must issue that is to land after another, both of fixed latency: by how much longer the earlier takes until
     /// the same reader may follow, and 1.
     fn write_order(&self, port: Port, earlier: ClassId, later: ClassId) -> Option<u16> {
-        let until = |writer, reader| self.row(Kind::Raw, port, writer, reader).map(|r| r.0);
-        let both = |reader| Some(until(earlier, reader)?.saturating_sub(until(later, reader)?) + 1);
+        let until = |writer, reader| self.row(Kind::Raw, port, writer, reader);
+        let both = |reader| {
+            let (first, second) = (until(earlier, reader)?, until(later, reader)?);
+            // What vendor code shows and what NAK says are not measured from the same place.
+            let comparable = std::mem::discriminant(&first.1) == std::mem::discriminant(&second.1);
+            comparable.then(|| first.0.saturating_sub(second.0) + 1)
+        };
         self.classes.all().filter_map(both).max()
     }
 }
@@ -419,13 +464,14 @@ mod tests {
     fn tables_are_whole() {
         assert_eq!(wrong_rows(NAK, 1, 6), [""; 0]);
         for target in Target::ALL {
-            let Some((name, mined)) = tables(target) else { continue };
-            assert_eq!(wrong_rows(mined, 0, 8), [""; 0], "{name}");
-            assert!(
-                NAK.lines()
-                    .any(|l| l.split(',').next().is_some_and(|t| t.contains(name))),
-                "{name}"
-            );
+            let Some(tables) = Tables::of(target) else { continue };
+            assert_eq!(wrong_rows(tables.mined.1, 0, 8), [""; 0], "{}", tables.name);
+            let of = |l: &str| {
+                l.split(',')
+                    .next()
+                    .is_some_and(|t| t.split(' ').any(|t| t == tables.name))
+            };
+            assert!(NAK.lines().any(of), "{}", tables.name);
         }
         let classes = Classes::new();
         for line in QUEUES.lines().skip(1) {
@@ -441,7 +487,7 @@ mod tests {
                 continue;
             };
             for (mine, base) in all.needs.iter().zip(&nak.needs) {
-                if let (Some((mine, _)), Some((base, _))) = (mine, base) {
+                if let (Some((mine, _)), Some((base, Source::Nak))) = (mine, base) {
                     assert!(mine >= base, "{target}: {mine} below {base}");
                 }
             }

@@ -87,7 +87,7 @@ impl Listener for Planter<'_> {
         let need = self
             .model
             .need(d.kind, d.port, d.flight.class, d.class, earlier.latency);
-        let Need::Cycles(cycles, Source::Nak | Source::Mined { .. }) = need else {
+        let Need::Cycles(cycles, Source::Nak | Source::Kin(_) | Source::Mined { .. }) = need else {
             return;
         };
         if d.flight.elapsed != cycles || earlier.latency != Latency::Fixed {
