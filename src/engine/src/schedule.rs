@@ -197,16 +197,6 @@ mod tests {
     }
 
     #[test]
-    fn without_a_model_only_what_takes_as_long_may_change() {
-        let old = two(1, "@!P0");
-        let source = Source::new("k", Target::Sm90, &old);
-        let isa = Isa::for_target(Target::Sm90).expect("the target is embedded");
-        assert_eq!(repair(isa, &source, &old, none()), Ok(None));
-        let why = repair(isa, &source, &two(1, "@P0"), none()).expect_err("no model");
-        assert!(why.contains("no latency model for sm_90"), "{why}");
-    }
-
-    #[test]
     fn a_kernel_with_hazards_is_left_alone() {
         let old = two(1, "@P0");
         let source = Source::new("k", Target::Sm87, &old);

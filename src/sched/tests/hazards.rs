@@ -293,8 +293,11 @@ fn what_nobody_knows_has_no_verdict() {
     let kernel = ir::lift(isa, &Source::new("k", Target::Sm87, &code)).expect("whole words");
     let report = check(isa, &Model::new(Target::Sm87).expect("a model"), &kernel);
     assert!(!report.is_clean() && report.errors().next().is_none());
-    assert!(
-        Model::new(Target::Sm121a).is_err(),
-        "a target without a model is refused"
-    );
+}
+
+#[test]
+fn every_target_has_a_model() {
+    for target in Target::ALL {
+        assert!(Model::new(target).is_ok(), "{target}");
+    }
 }
