@@ -13,7 +13,7 @@ use crate::representation::Ir;
 
 pub use emulate::{Run, Verify};
 pub use rewrite::{Apply, Asm, Lower, Nops, Regalloc, Schedule};
-pub use show::{Check, Disasm, Info, Lift, Roundtrip};
+pub use show::{Check, Diff, Disasm, Info, Lift, Roundtrip};
 
 /// Exit codes, in `--help` of the program.
 const EXIT_CODES: &str = "\
@@ -193,6 +193,16 @@ something comes too early with --timing.
 --arg takes, for each parameter in order:
 {}", crate::kernel_args::SYNTAX))]
     Run(Run),
+
+    /// Show the instructions of two files side by side, aligned by instruction
+    #[command(after_help = "\
+Examples:
+  sass2mlir diff K.cubin OUT.cubin
+  sass2mlir diff K.cubin OUT.cubin --kernel '*mul_mat*' --html DIFF.html
+
+Between the two sides stands what became of an instruction: `|` changed, `~` other scheduling, `<` only in the first file, `>` only in
+the second. Code labels that moved with what they name are no difference. Exit code 1 when an instruction differs.")]
+    Diff(Diff),
 
     /// Compare what the kernels of two files compute: random launches on the emulator, memory bit for bit
     #[command(after_help = "\

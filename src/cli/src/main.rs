@@ -1,7 +1,9 @@
 //! The `sass2mlir` program: arguments in, calls to the rooms below, words out.
 
+mod aligned;
 mod args;
 mod commands;
+mod counterparts;
 mod input;
 mod kernel_args;
 mod labels;
@@ -70,6 +72,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> Result<Finding> {
         Command::Lower(a) => commands::lower::run(&*representation()?, a, out),
         Command::Info(a) => commands::info::run(a, out),
         Command::Run(a) => commands::run::run(a, out),
+        Command::Diff(a) => commands::diff::run(a, out),
         Command::Verify(a) => commands::verify::run(a, out),
         Command::Apply(a) => commands::apply::run(cli.ir, a, out),
         Command::Passes { json } => commands::passes::run(*json, out),

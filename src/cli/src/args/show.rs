@@ -34,6 +34,30 @@ pub struct Check {
     pub json: bool,
 }
 
+/// `diff`
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The file before
+    #[command(flatten)]
+    pub before: Input,
+
+    /// The file after
+    #[arg(value_name = "AFTER", value_hint = ValueHint::FilePath)]
+    pub after: PathBuf,
+
+    /// Show every instruction, also those that are the same
+    #[arg(long)]
+    pub all: bool,
+
+    /// Write a page that shows all of it, and needs nothing beside itself
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    /// Report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `disasm`
 #[derive(Debug, Args)]
 pub struct Disasm {

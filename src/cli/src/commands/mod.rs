@@ -4,6 +4,7 @@ pub mod apply;
 pub mod asm;
 pub mod check;
 pub mod cycles;
+pub mod diff;
 pub mod disasm;
 pub mod info;
 pub mod lift;

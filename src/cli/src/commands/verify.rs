@@ -1,18 +1,18 @@
 //! `verify`: whether the kernels of two files do the same, on the emulator.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use cubin::{Code, Image};
+use cubin::Image;
 use emu::Program;
 use emu::verify::{self, Difference, Store};
 use engine::OpenImage;
-use isa::Target;
 use serde::Serialize;
 
 use crate::Finding;
 use crate::args;
+use crate::counterparts::Counterparts;
 use crate::input::File;
 use crate::{output, timing};
 
@@ -74,7 +74,7 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
         ..verify::Options::default()
     };
     let (mut reports, mut identical) = (Vec::new(), 0);
-    let mut others = Counterparts::new(&images_after);
+    let mut others = Counterparts::new(&images_after, |code| code.is_entry);
     before.each_image(&images, |OpenImage { image, .. }, codes| {
         for code in image.codes().iter().filter(|c| c.is_entry) {
             // Kernels that nobody asked for have counterparts too.
@@ -136,37 +136,6 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
         }
     }
     Ok(if same { Finding::Good } else { Finding::Difference })
-}
-
-/// The kernels of the other file. A file may hold a kernel of one name several times: they are paired in file order.
-struct Counterparts<'i> {
-    waiting: HashMap<(Target, String), VecDeque<(&'i Image<'i>, &'i Code<'i>)>>,
-}
-
-impl<'i> Counterparts<'i> {
-    fn new(images: &'i engine::Images<'_>) -> Self {
-        let mut waiting: HashMap<_, VecDeque<_>> = HashMap::new();
-        for image in images.list.iter().map(|i| &i.image) {
-            for code in image.codes().iter().filter(|c| c.is_entry) {
-                let key = (image.target(), code.name.to_owned());
-                waiting.entry(key).or_default().push_back((image, code));
-            }
-        }
-        Self { waiting }
-    }
-
-    fn next(&mut self, target: Target, name: &str) -> Option<(&'i Image<'i>, &'i Code<'i>)> {
-        self.waiting.get_mut(&(target, name.to_owned()))?.pop_front()
-    }
-
-    /// A kernel that has had no partner.
-    fn left(&self, wanted: impl Fn(&str) -> bool) -> Option<&(Target, String)> {
-        let left = self
-            .waiting
-            .iter()
-            .filter(|((_, name), kernels)| !kernels.is_empty() && wanted(name));
-        left.map(|(key, _)| key).min()
-    }
 }
 
 fn report(before: &Program, after: &Program, image: &Image<'_>, found: verify::Report) -> Report {
