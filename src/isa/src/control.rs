@@ -5,10 +5,15 @@ use std::str::FromStr;
 
 use crate::word::Word;
 
-/// The bits that [`Control`] speaks of: 121:105 and 124:122.
-pub const MASK: u128 = ((1 << 20) - 1) << 105;
-/// The reuse flags, 124:122, which say something else when bit 109 is clear.
-pub const REUSE_MASK: u128 = 7 << 122;
+/// The bits that [`Control`] speaks of: 125:105.
+pub const MASK: u128 = ((1 << 21) - 1) << 105;
+/// The reuse flags, 125:122; 124:122 say something else when bit 109 is clear.
+pub const REUSE_MASK: u128 = 0xf << 122;
+/// The flags among them that the text shows.
+pub(crate) const SHOWN_REUSE_MASK: u128 = 7 << 122;
+
+/// The flag of [`Control::reuse`] that no text shows.
+const FOURTH: u8 = 8;
 
 /// An instruction's scheduling bits as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +28,7 @@ pub struct Control {
     pub read_barrier: Option<u8>,
     /// Bits 121:116, scoreboards to wait for, one bit each.
     pub wait: u8,
-    /// Bits 124:122: operand-cache flags when bit 109 is set, batch control otherwise.
+    /// Bits 125:122: operand-cache flags; the low three are batch control where bit 109 is clear.
     pub reuse: u8,
 }
 
@@ -39,7 +44,7 @@ impl Control {
             write_barrier: barrier(w.bits(112, 110)),
             read_barrier: barrier(w.bits(115, 113)),
             wait: w.bits(121, 116) as u8,
-            reuse: w.bits(124, 122) as u8,
+            reuse: w.bits(125, 122) as u8,
         }
     }
 
@@ -56,13 +61,14 @@ impl Control {
             .with_bits(112, 110, barrier(self.write_barrier))
             .with_bits(115, 113, barrier(self.read_barrier))
             .with_bits(121, 116, self.wait as u64)
-            .with_bits(124, 122, self.reuse as u64)
+            .with_bits(125, 122, self.reuse as u64)
     }
 }
 
 /// The column that SASS assemblers write: `B--2---:R0:W-:Y:S04` is the scoreboards waited for, read barrier, write barrier, `Y` where
 /// bit 109 is **clear** (the warp may be switched), and the stall. Operand-cache flags are not in it, the text shows them (`.reuse`);
-/// where bit 109 is clear, the batch number in their place follows if it is not 0: `:b3`.
+/// where bit 109 is clear, the batch number in their place follows if it is not 0: `:b3`. `:r` follows where bit 125 is set, the flag of
+/// a fourth register (of sparse products from sm_90 on), which the text does not show.
 impl fmt::Display for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let barrier = |b: Option<u8>| b.map_or('-', |b| char::from(b'0' + b));
@@ -71,10 +77,11 @@ impl fmt::Display for Control {
         let (read, write) = (barrier(self.read_barrier), barrier(self.write_barrier));
         let switch = if self.yield_ { '-' } else { 'Y' };
         write!(f, "B{wait}:R{read}:W{write}:{switch}:S{:02}", self.stall)?;
-        match self.reuse {
-            batch if !self.yield_ && batch != 0 => write!(f, ":b{batch}"),
-            _ => Ok(()),
+        match self.reuse & 7 {
+            batch if !self.yield_ && batch != 0 => write!(f, ":b{batch}")?,
+            _ => {}
         }
+        f.write_str(if self.reuse & FOURTH != 0 { ":r" } else { "" })
     }
 }
 
@@ -124,11 +131,17 @@ fn parse(s: &str) -> Option<Control> {
         _ => return None,
     };
     let stall = number(part("S")?, 15)?;
-    let reuse = match parts.next() {
-        None => 0,
-        Some(batch) => number(batch.strip_prefix('b').filter(|_| !yield_)?, 7)?,
-    };
-    parts.next().is_none().then_some(Control {
+    let mut rest = parts.next();
+    let mut reuse = 0;
+    if let Some(batch) = rest.and_then(|part| part.strip_prefix('b')) {
+        reuse = number(Some(batch).filter(|_| !yield_)?, 7)?;
+        rest = parts.next();
+    }
+    if rest == Some("r") {
+        reuse |= FOURTH;
+        rest = parts.next();
+    }
+    rest.is_none().then_some(Control {
         stall,
         yield_,
         write_barrier,
@@ -218,6 +231,8 @@ mod tests {
             ("B------:R-:W-:Y:S01", 0x000f_c200 << 96),
             ("B------:R-:W2:-:S01", 0x000e_a200 << 96),
             ("B0-2---:R0:W-:Y:S15:b3", 0x0c51_de00 << 96),
+            ("B0-2---:R0:W-:Y:S15:b3:r", 0x2c51_de00 << 96),
+            ("B------:R-:W-:-:S06:r", 0x200f_ec00 << 96),
         ] {
             let control = Control::of(Word(word));
             assert_eq!(control.to_string(), text);
@@ -235,6 +250,8 @@ mod tests {
             "B:R7:W-:-:S01",
             "B:R-:W-:-:S16",
             "B:R-:W-:-:S1:b1",
+            "B:R-:W-:-:S1:r:r",
+            "B:R-:W-:Y:S1:r:b1",
             "B:R-:W-:Y:S+1",
         ] {
             assert!(bad.parse::<Control>().is_err(), "{bad}");

@@ -178,6 +178,12 @@ impl Isa {
         self.semantic_mask(i) | self.register_mask(i)
     }
 
+    /// Bits that nothing reads: no field, no selector, no flag of the operand cache and no scheduling bit.
+    pub fn meaningless_mask(&self, i: Inst) -> u128 {
+        let flags = self.data(i.form).map_or(0, FormData::flags);
+        !self.known_mask(i) & !flags & !crate::control::MASK
+    }
+
     /// The legal word of a form to make new instructions from.
     pub fn filler(&self, form: FormId) -> Option<Inst> {
         Some(self.decode(Word(self.data(form)?.filler)))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::alias::Alias;
 use crate::blob::{self, Reader, Section};
-use crate::control::{REUSE_MASK, Rules};
+use crate::control::{Rules, SHOWN_REUSE_MASK};
 use crate::field::{Bits, Dir, Field, FieldKind, Map, OperandIx, RegFile, Widths};
 use crate::legal::{Check, LegalRow};
 use crate::semantics::Semantics;
@@ -125,6 +125,9 @@ impl Register {
     }
 }
 
+/// Lowest bit that can be a flag of the operand cache.
+const FIRST_FLAG: u32 = 12;
+
 /// One instruction form.
 pub(crate) struct FormData {
     pub(crate) name: &'static str,
@@ -136,6 +139,10 @@ pub(crate) struct FormData {
     pub(crate) filled: u128,
     /// Compilers' code has the form.
     pub(crate) is_attested: bool,
+    /// A bit for each operand that the text of compilers' code leaves out.
+    pub(crate) left_out: u32,
+    /// Flags of the operand cache that compilers' code has.
+    pub(crate) used_flags: u128,
     pub(crate) rules: Rules,
     pub(crate) reuse: Box<[(u8, u8)]>,
     pub(crate) operands: Box<[OperandData]>,
@@ -150,6 +157,23 @@ pub(crate) struct FormData {
     /// Rows of `semantics.tsv` with the test of their tokens, most tokens first; the last one has none.
     pub(crate) semantics: Box<[(Box<[TokenTest]>, u16)]>,
     pub(crate) aliases: Box<[u16]>,
+}
+
+impl FormData {
+    /// The flags of the operand cache that the text shows.
+    pub(crate) fn flags(&self) -> u128 {
+        self.reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1 << r.0)
+    }
+
+    /// The flags that may be meant where the text marks an operand: the one that compilers set, if they never set another.
+    pub(crate) fn flags_of(&self, operand: u8) -> u128 {
+        let all = self.reuse.iter().filter(|r| r.0 < 128 && r.1 == operand);
+        let all = all.fold(0u128, |m, r| m | 1 << r.0);
+        match all & self.used_flags {
+            used if used.is_power_of_two() => used,
+            _ => all,
+        }
+    }
 }
 
 /// A row of the decode index.
@@ -377,6 +401,7 @@ impl Loader {
         let guard = [None, Some(RegFile::P), Some(RegFile::UP)][usize::from(r.u8().min(2))];
         let filler = r.word();
         let (is_attested, filled) = (r.flag(), r.word());
+        let (left_out, used_flags) = (r.size() as u32, r.u128() << FIRST_FLAG);
         let flags = r.u8();
         let reuse = r.list(|r| (r.u8(), r.u8()));
         let mut fixed = u128::from(guard.is_some()) << 15;
@@ -432,12 +457,12 @@ impl Loader {
             .map(|i| i as u16)
             .collect();
         let named = fields.iter().fold(fixed, |m, f| m | f.mask());
-        let batch = reuse.is_empty() && named & REUSE_MASK == 0;
+        let batch = reuse.is_empty() && named & SHOWN_REUSE_MASK == 0;
         let no_reuse = if reuse.is_empty() {
             0
         } else {
             let flags = reuse.iter().filter(|r| r.0 < 128).fold(0, |m, r| m | 1u128 << r.0);
-            ((REUSE_MASK & !flags & !named) >> 122) as u8
+            ((SHOWN_REUSE_MASK & !flags & !named) >> 122) as u8
         };
         FormData {
             name,
@@ -447,6 +472,8 @@ impl Loader {
             filler,
             filled,
             is_attested,
+            left_out,
+            used_flags,
             rules: Rules::new(flags & 1 != 0, flags & 2 != 0, batch, no_reuse),
             reuse: reuse.into_iter().filter(|r| r.0 < 128).collect(),
             operands,

@@ -161,6 +161,43 @@ fn a_carry_goes_where_compilers_put_it_unless_the_other_is_written_out() {
     assert_eq!((second.bits(83, 81), second.bits(86, 84)), (7, 2));
 }
 
+/// Words of `ptxas` whose text, or text and scheduling column, says all because compilers choose one of its encodings, or because the
+/// column has what it does not show.
+#[test]
+fn text_with_several_encodings_is_written_as_compilers_do() {
+    for (target, word, printed) in [
+        // Without a count of threads it is the form with two numbers, not that with a register.
+        (
+            isa::Target::Sm90,
+            0x000f_ec00_0001_0000_0000_0000_0000_7b1d,
+            "BAR.SYNC.DEFER_BLOCKING 0x0",
+        ),
+        // Bits 123 and 124 both mark the second register.
+        (
+            isa::Target::Sm70,
+            0x082f_e400_0040_0000_0000_000c_1b0a_7220,
+            "FMUL R10, R27, R12.reuse",
+        ),
+        // The fourth flag, which the text does not show.
+        (
+            isa::Target::Sm90,
+            0x200f_e200_0000_5aff_0000_2618_0818_723c,
+            "HMMA.SP.16832.F32 R24, R8, R24, RZ, R38, 0x0",
+        ),
+        (
+            isa::Target::Sm80,
+            0x000f_f000_0000_4a16_0004_1810_0c0e_723c,
+            "HMMA.SP.16832.F16 R14, R12, R16, R22, R24.reuse, 0x0",
+        ),
+    ] {
+        let Ok(isa) = Isa::for_target(target) else { continue };
+        let word = Word(word);
+        assert_eq!(text(isa, word), printed);
+        let found = assemble(&mut Assembler::new(isa), printed, column(word), &Notes::default());
+        assert_eq!(found, Ok(word), "{printed}");
+    }
+}
+
 #[test]
 fn listings() {
     let mut asm = Assembler::new(sm87());

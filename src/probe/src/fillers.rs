@@ -1,6 +1,6 @@
-//! What compilers write into bits that mean nothing: read off cubins, no tool is asked.
+//! What compilers write where the text does not say it: read off cubins, no tool is asked.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -68,16 +68,25 @@ fn fillers(isa: &Isa, words: &HashSet<Word>) -> Vec<FillerRow> {
         set: u128,
         clear: u128,
         words: u32,
+        left_out: BTreeSet<u8>,
+        reuse: BTreeSet<u8>,
     }
     let mut forms: BTreeMap<&str, Seen> = BTreeMap::new();
     for &word in words {
         let inst = isa.decode(word);
         let Some(form) = isa.form(inst.form) else { continue };
-        let meaningless = !isa.known_mask(inst) & !isa::control::MASK;
+        let meaningless = isa.meaningless_mask(inst);
         let seen = forms.entry(form.name()).or_default();
         seen.set |= word.0 & meaningless;
         seen.clear |= !word.0 & meaningless;
         seen.words += 1;
+        let is_shown = |n: &usize| isa.operand(inst, *n).is_some_and(|o| !o.is_elided());
+        let left_out = (0..isa.operand_count(inst)).filter(|n| !is_shown(n));
+        seen.left_out.extend(left_out.map(|n| n as u8));
+        let issues = isa::control::Control::of(word).yield_;
+        let flags = form.reuse().iter().map(|&(bit, _)| bit);
+        let is_set = |&bit: &u8| bit < 128 && word.0 >> bit & 1 == 1 && (issues || bit < 105);
+        seen.reuse.extend(flags.filter(is_set));
     }
     let row = |(form, seen): (&str, Seen)| {
         let mask = seen.set ^ seen.clear;
@@ -86,6 +95,8 @@ fn fillers(isa: &Isa, words: &HashSet<Word>) -> Vec<FillerRow> {
             mask,
             value: seen.set & mask,
             words: seen.words,
+            left_out: seen.left_out.into_iter().collect(),
+            reuse: seen.reuse.into_iter().collect(),
         }
     };
     forms.into_iter().map(row).collect()

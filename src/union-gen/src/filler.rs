@@ -1,4 +1,4 @@
-//! `fillers.tsv`: what compilers write into bits that mean nothing.
+//! `fillers.tsv`: what compilers write into bits that mean nothing, and which of several encodings they take.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,11 +16,15 @@ pub struct FillerRow {
     pub value: u128,
     /// Distinct words seen.
     pub words: u32,
+    /// Operands that the text of some of them leaves out.
+    pub left_out: Vec<u8>,
+    /// Flags of the operand cache, as word bits, that some of them have.
+    pub reuse: Vec<u8>,
 }
 
 impl Row for FillerRow {
     const FILE: &'static str = "fillers.tsv";
-    const COLUMNS: &'static [&'static str] = &["form", "mask", "value", "words"];
+    const COLUMNS: &'static [&'static str] = &["form", "mask", "value", "words", "left_out", "reuse"];
 
     fn from_cells(c: &[&str]) -> Result<Self, String> {
         let row = Self {
@@ -28,6 +32,8 @@ impl Row for FillerRow {
             mask: word("mask", c[1])?,
             value: word("value", c[2])?,
             words: c[3].parse().map_err(|e| format!("column words: `{}`: {e}", c[3]))?,
+            left_out: numbers("left_out", c[4], 32)?,
+            reuse: numbers("reuse", c[5], 128)?,
         };
         match row.value & !row.mask {
             0 => Ok(row),
@@ -41,11 +47,34 @@ impl Row for FillerRow {
             format!("{:032x}", self.mask),
             format!("{:032x}", self.value),
             self.words.to_string(),
+            list(&self.left_out),
+            list(&self.reuse),
         ]
     }
 }
 
-/// What is known of a form's meaningless bits.
+/// Numbers below `end`, separated by commas, or nothing.
+fn numbers(column: &str, cell: &str, end: u8) -> Result<Vec<u8>, String> {
+    let number = |n: &str| match n.parse() {
+        Ok(n) if n < end => Ok(n),
+        _ => Err(format!("column {column}: `{n}` is no number below {end}")),
+    };
+    match cell {
+        "-" => Ok(vec![]),
+        _ => cell.split(',').map(number).collect(),
+    }
+}
+
+fn list(numbers: &[u8]) -> String {
+    let list: Vec<String> = numbers.iter().map(u8::to_string).collect();
+    if list.is_empty() {
+        "-".to_owned()
+    } else {
+        list.join(",")
+    }
+}
+
+/// How compilers write a form, where its text has several encodings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filler {
     /// Bits whose filling is known.
@@ -54,6 +83,10 @@ pub struct Filler {
     pub value: u128,
     /// Compilers' code with the form was seen.
     pub is_attested: bool,
+    /// A bit for each operand that its text left out.
+    pub left_out: u32,
+    /// The flags of the operand cache that it had.
+    pub reuse: u128,
 }
 
 /// The rows of the folder `dir`; none where no compiler's code of the family was at hand, and so no such file is.
@@ -92,14 +125,16 @@ pub fn expect<'f>(family: &'f Family, rows: &[FillerRow]) -> HashMap<&'f str, Fi
             mask: row.mask,
             value: row.value,
             is_attested: true,
+            left_out: row.left_out.iter().fold(0, |m, n| m | 1 << n),
+            reuse: row.reuse.iter().fold(0, |m, bit| m | 1 << bit),
         }));
         (form.form.as_str(), filler)
     };
     family.forms.iter().map(of_form).collect()
 }
 
-/// Bits 124:105, which the tables of a family do not speak of.
-const SCHEDULING: u128 = ((1 << 20) - 1) << 105;
+/// Bits 125:105, which the tables of a family do not speak of.
+const SCHEDULING: u128 = ((1 << 21) - 1) << 105;
 /// So many forms must agree before a bit is taken to be the same in every form.
 const MANY: u32 = 20;
 
@@ -142,7 +177,7 @@ fn forced(family: &Family) -> HashMap<&str, Filler> {
             out.entry(&row.form).or_default().replace(Filler {
                 mask: row.mask,
                 value: !row.value & row.mask,
-                is_attested: false,
+                ..Filler::default()
             });
         }
     }
@@ -199,6 +234,8 @@ impl Filler {
         self.mask |= better.mask;
         self.value = self.value & !better.mask | better.value;
         self.is_attested |= better.is_attested;
+        self.left_out |= better.left_out;
+        self.reuse |= better.reuse;
     }
 }
 

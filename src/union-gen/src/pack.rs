@@ -47,6 +47,9 @@ struct Parts<'a> {
     widths: HashMap<&'a str, Vec<&'a WidthRow>>,
 }
 
+/// Lowest bit that can be a flag of the operand cache.
+const FIRST_FLAG: u32 = 12;
+
 impl Packer {
     fn string(&mut self, text: &str) -> u32 {
         self.strings.intern(text.as_bytes().to_vec())
@@ -104,6 +107,7 @@ impl Packer {
         });
         r.word(filler.put_into(f.filler));
         r.put(u8::from(filler.is_attested)).word(filler.mask);
+        r.put(filler.left_out).put(filler.reuse >> FIRST_FLAG);
         r.put(u8::from(f.wbar) | u8::from(f.rbar) << 1);
         r.len(f.reuse.len());
         for &(bit, operand) in &f.reuse {

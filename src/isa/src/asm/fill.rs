@@ -110,22 +110,25 @@ fn guard(isa: &Isa, form: &FormData, scanned: &Scanned, word: Word) -> Option<Wo
     }
 }
 
-/// Bits 124:105. The flags of the operand cache are those of the text, unless the form uses the bits for something else, or bit 109
+/// Bits 125:105. The flags of the operand cache that the text can show are those of the text, unless the form uses the bits for something else, or bit 109
 /// says that they are none.
 fn schedule(form: &FormData, c: &Candidate, scanned: &Scanned, control: Control, word: Word) -> Result<Word, Misfit> {
     let mut bits = control.apply(Word(0)).0;
-    if control.yield_ || c.owned & control::REUSE_MASK != 0 {
-        bits = bits & !control::REUSE_MASK | word.0 & c.owned & control::REUSE_MASK;
+    if control.yield_ || c.owned & control::SHOWN_REUSE_MASK != 0 {
+        bits = bits & !control::SHOWN_REUSE_MASK | word.0 & c.owned & control::SHOWN_REUSE_MASK;
     }
     if scanned.reuse != 0 {
         for (n, &operand) in c.operands.iter().enumerate() {
             if scanned.reuse >> n & 1 == 1 {
-                let flag = form.reuse.iter().find(|r| r.1 == operand).filter(|_| control.yield_);
-                bits |= 1 << flag.ok_or(Misfit::Reuse(n))?.0;
+                let flags = form.flags_of(operand);
+                if flags == 0 || !control.yield_ {
+                    return Err(Misfit::Reuse(n));
+                }
+                bits |= 1 << flags.trailing_zeros();
             }
         }
     }
-    Ok(Word(word.0 & !control::MASK | bits))
+    Ok(Word(word.0 & !form.flags() & !control::MASK | bits))
 }
 
 /// Whether `nvdisasm` writes `inst` as the text that was scanned, blanks aside, and aside from operands that it leaves out.

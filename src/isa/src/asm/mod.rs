@@ -225,14 +225,24 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Of several words with the text, keeps those that a compiler would have written: forms that compilers use, and of the operands
-/// that may be left out the last ones left out (`IADD3 R0, P0, R1, R2, R3` has its carry in bits 83:81, not 86:84).
+/// Of several words with the text, keeps those that a compiler would have written: forms that compilers use, with operands left out
+/// that they leave out, and of the operands that may be left out the last ones left out (`IADD3 R0, P0, R1, R2, R3` has its carry in bits
+/// 83:81, not 86:84).
 fn prefer(isa: &Isa, plan: &Plan, found: &mut Vec<(usize, Inst)>) {
     let attested = |inst: &Inst| isa.data(inst.form).is_some_and(|f| f.is_attested);
     if found.iter().any(|(_, inst)| attested(inst)) {
         found.retain(|(_, inst)| attested(inst));
     }
     let operands = |n: usize| &plan.candidates[n].operands;
+    let usual = |&(n, inst): &(usize, Inst)| {
+        isa.data(inst.form).is_some_and(|form| {
+            let shown = operands(n).iter().fold(0, |m, operand| m | 1u32 << operand);
+            (0..form.operands.len()).all(|operand| (shown | form.left_out) >> operand & 1 == 1)
+        })
+    };
+    if found.iter().any(usual) {
+        found.retain(usual);
+    }
     let mut first: HashMap<crate::FormId, &[u8]> = HashMap::new();
     for &(n, inst) in found.iter() {
         let known = first.entry(inst.form).or_insert(operands(n));

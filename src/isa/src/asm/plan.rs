@@ -314,7 +314,7 @@ impl<'a> Builder<'a> {
             }
         }
         let owned = form.fields.iter().fold(form.fixed, |m, f| m | f.mask());
-        let scheduling = control::MASK & !(control::REUSE_MASK & owned);
+        let scheduling = control::MASK & !(control::SHOWN_REUSE_MASK & owned);
         let inst = Inst {
             word: Word(base.0 & !scheduling),
             form: self.id,
@@ -323,7 +323,7 @@ impl<'a> Builder<'a> {
             form: self.id,
             base: inst.word.0,
             owned,
-            meaningless: !self.isa.known_mask(inst) & !control::MASK,
+            meaningless: self.isa.meaningless_mask(inst),
             hides: form.fields.iter().any(|f| is_hidden(self.isa, inst, f)),
             spelled_out: self.operands.len() == form.operands.len(),
             fields: self.fields.clone().into(),

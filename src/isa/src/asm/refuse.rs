@@ -156,14 +156,13 @@ pub(super) fn not_said(isa: &Isa, c: &Candidate, inst: Inst, reuse: u32, notes: 
     })
 }
 
-/// Two flags of the operand cache that mark the same operand, as on sm_70: which one is set, or both, must be said.
+/// Two flags of the operand cache that mark the same operand, as on sm_70: which one is set, or both, must be said unless compilers set one only.
 fn flag_not_said(isa: &Isa, c: &Candidate, inst: Inst, reuse: u32, notes: &[Note]) -> Option<AsmError> {
     let form = isa.data(c.form)?;
     let said = notes_mask(isa, c, notes);
     let marked = c.operands.iter().enumerate().filter(|(n, _)| reuse >> n & 1 == 1);
     marked.map(|(_, &operand)| operand).find_map(|operand| {
-        let flags = form.reuse.iter().filter(|(_, o)| *o == operand);
-        let mask = flags.fold(0u128, |m, (bit, _)| m | 1 << bit);
+        let mask = form.flags_of(operand);
         (mask.count_ones() > 1 && mask & !said != 0).then(|| {
             let mut note = Notes::default();
             note.say(isa, inst, mask);

@@ -91,9 +91,22 @@ fn ask_flips(lab: &mut Lab, models: &[Model]) -> Result<()> {
     )
 }
 
-/// Moves each base to the flip that prints the most operands and holes, so that nothing stays hidden by a special value.
+/// Moves each base by flips that print more operands and holes, so that nothing stays hidden by a special value.
 fn widen(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
+    /// Operands of one instruction that special values hide.
+    const HIDDEN: usize = 4;
+    for _ in 0..HIDDEN {
+        if !widen_by_one(lab, models)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Moves each base to the flip that prints the most operands and holes. Returns whether one moved.
+fn widen_by_one(lab: &mut Lab, models: &mut [Model]) -> Result<bool> {
     ask_flips(lab, models)?;
+    let mut moved = false;
     let size = |t: &Text| {
         (
             t.operands.len(),
@@ -113,6 +126,7 @@ fn widen(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
             }
         }
         if best.1 != model.base {
+            moved = true;
             model.base = best.1;
             // A new operand before the address moves its index; it stands at the same place from the end.
             if let Some((operand, hole)) = model.relative {
@@ -127,7 +141,7 @@ fn widen(lab: &mut Lab, models: &mut [Model]) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(moved)
 }
 
 /// The numbers that single flips of the base move.
