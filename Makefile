@@ -85,13 +85,11 @@ check-targets: oracles
 	@tests/oracles/own.sh "$(ORACLES)" "$(OWN)"
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" SASS_OWN="$(OWN)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test targets -- --nocapture
+	@tests/oracles/assemblers.sh "$(ORACLES)" "$(CORPUS)" "$(OWN)"
 	SASS_EMU_KERNELS="$(OWN)/emu" cargo test --release --package sass2mlir-emu --test host -- --nocapture
 
 check-sample:
-	@tests/scripts/deps.sh python
-	@tests/oracles/setup.sh "$(ORACLES)"
-	cargo build --release --package sass2mlir-probe
-	target/release/probe check --sm all --words 12 --nvdisasm "$(ORACLES)/bin/nvdisasm"
+	@tests/scripts/sample.sh "$(ORACLES)"
 
 check-aarch64: deps
 	@tests/scripts/aarch64.sh

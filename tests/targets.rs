@@ -38,6 +38,8 @@ struct Findings {
     differs: bool,
     refused: bool,
     wrong: bool,
+    /// Another word has the same text and the same scheduling column.
+    has_twin: bool,
 }
 
 /// A file, or all files of a target.
@@ -49,6 +51,8 @@ struct Tally {
     kernels: usize,
     instructions: usize,
     words: HashMap<u128, Findings>,
+    /// A word of each refused line, as it is written without notes.
+    refused_lines: HashMap<String, u128>,
     /// Texts that differ: ours and theirs.
     differences: Vec<String>,
     /// Why lines were refused, without their particulars.
@@ -66,10 +70,25 @@ impl Tally {
             here.differs |= f.differs;
             here.refused |= f.refused;
             here.wrong |= f.wrong;
+            here.has_twin |= f.has_twin;
+        }
+        for (line, word) in other.refused_lines {
+            self.refuse(line, word);
         }
         self.differences.extend(other.differences);
         for (why, n) in other.refusals {
             *self.refusals.entry(why).or_default() += n;
+        }
+    }
+
+    /// Notes a refused word, and a twin that has the same line.
+    fn refuse(&mut self, line: String, word: u128) {
+        self.words.entry(word).or_default().refused = true;
+        let other = *self.refused_lines.entry(line).or_insert(word);
+        if other != word {
+            for twin in [word, other] {
+                self.words.entry(twin).or_default().has_twin = true;
+            }
         }
     }
 
@@ -79,7 +98,7 @@ impl Tally {
 
     fn print(&self, target: &str) {
         println!(
-            "| {target} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {target} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             self.files,
             self.kernels,
             self.instructions,
@@ -87,6 +106,7 @@ impl Tally {
             self.count(|f| f.differs),
             self.count(|f| !f.refused && !f.wrong),
             self.count(|f| f.refused),
+            self.count(|f| f.refused && f.has_twin),
             self.count(|f| f.wrong)
         );
     }
@@ -113,9 +133,9 @@ fn every_target() {
         targets.entry(target).or_default().add(tally);
     }
     println!(
-        "| target | files | kernels | instructions | distinct words | texts that differ | assembled | refused | wrong |"
+        "| target | files | kernels | instructions | distinct words | texts that differ | assembled | refused | of these with a twin | wrong |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     targets.iter().for_each(|(name, tally)| tally.print(name));
     for (name, tally) in &targets {
         if tally.passed_over > 0 {
@@ -240,11 +260,10 @@ fn assemble(file: &Path, bytes: &[u8], listed: &[Listed], tally: &mut Tally) {
     let report = run(&["asm", arg(&listing), "--json"]).stdout;
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let mut refuse = |line: usize, why: String| {
-        tally
-            .words
-            .entry(word_of[line].expect("an instruction"))
-            .or_default()
-            .refused = true;
+        let text = without_notes(whole[line]);
+        let offset = |text: &str| Some((text.find("/*")?, text.find("*/")? + 2));
+        let text = offset(&text).map_or(text.clone(), |(from, to)| format!("{}{}", &text[..from], &text[to..]));
+        tally.refuse(text, word_of[line].expect("an instruction"));
         *tally.refusals.entry(why).or_default() += 1;
     };
     for error in report["errors"].as_array().into_iter().flatten() {

@@ -4,7 +4,7 @@
     assemblers.py --sm sm_86 --tools ORACLES [--cuassembler DIR] [--basalt] [--sample N] CUBIN...
 
 nvdisasm (in ORACLES/bin) gives the text of the words. sass2mlir runs through `asmcheck`, an example of src/isa. CuAssembler is a checkout of
-github.com/cloudcores/CuAssembler (needs sympy and pyelftools); basalt is basalt-sass from PyPI. A word that differs is wrong, a refusal
+github.com/cloudcores/CuAssembler (needs sympy and pyelftools); basalt is basalt-sass from PyPI. assemblers.sh brings both and runs all. A word that differs is wrong, a refusal
 is none. Only executable code sections are looked at. --sample takes every n-th word, for assemblers that would take hours.
 """
 
@@ -105,7 +105,7 @@ def main():
     # Version 13 forgot Volta.
     tool = "nvdisasm-12.8" if a.sm in ("sm_70", "sm_72") else "nvdisasm"
     rows = texts(a.tools / "bin" / tool, a.sm, words)
-    lines = "".join(f"{w:032x}\t{t}\n" for w, _, t in rows)
+    lines = "".join(f"{w:032x}\t{address:x}\t{t}\n" for w, address, t in rows)
     ours = subprocess.run([a.asmcheck, a.sm], input=lines, text=True)
     sample = rows[:: a.sample]
     if a.sample > 1:

@@ -1,5 +1,5 @@
-//! `asmcheck SM < WORDS`: assembles texts and compares with the words that have them. A line of the input is a word of 32 hex digits, a
-//! tab, and its text; line n stands at byte offset 16 n. `tests/oracles/assemblers.py` makes such input with `nvdisasm`.
+//! `asmcheck SM < WORDS`: assembles texts and compares with the words that have them. A line of the input is a word of 32 hex digits,
+//! its byte offset in hexadecimal, and its text, with tabs between them. `tests/oracles/assemblers.py` makes such input with `nvdisasm`.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -28,14 +28,18 @@ fn run() -> Result<bool, String> {
     std::io::stdin().read_to_string(&mut input).map_err(|e| e.to_string())?;
     let mut words = Vec::new();
     for (n, line) in input.lines().enumerate() {
-        let (word, text) = line.split_once('\t').ok_or(format!("line {}: no tab", n + 1))?;
+        let mut cells = line.splitn(3, '\t');
+        let (Some(word), Some(pc), Some(text)) = (cells.next(), cells.next(), cells.next()) else {
+            return Err(format!("line {}: not three cells", n + 1));
+        };
         let word = u128::from_str_radix(word, 16).map_err(|e| format!("line {}: {e}", n + 1))?;
+        let pc = u64::from_str_radix(pc, 16).map_err(|e| format!("line {}: {e}", n + 1))?;
         // The column, as it would be written: flags of the operand cache are in the text.
         let control: Control = Control::of(Word(word))
             .to_string()
             .parse()
             .map_err(|e| format!("{e}"))?;
-        words.push((n as u64 * 16, Word(word), text, control));
+        words.push((pc, Word(word), text, control));
     }
     let mut asm = Assembler::new(isa);
     for with_notes in [false, true] {
