@@ -225,7 +225,7 @@ impl Width {
     }
 
     /// The first word of the bytes, extended.
-    fn word(self, b: &[u8]) -> u32 {
+    pub(crate) fn word(self, b: &[u8]) -> u32 {
         match (self.bytes, self.signed) {
             (1, false) => b[0].into(),
             (1, true) => i32::from(b[0].signed()).unsigned(),

@@ -267,6 +267,14 @@ impl<'a> Decode<'a> {
         Ok((src, arg.suffix))
     }
 
+    /// A word of a constant bank as a source.
+    pub fn constant_word(&mut self, bank: u8, offset: i64) -> Result<Src, Missing> {
+        Ok(Src {
+            row: self.constant(bank, offset, 1)?,
+            ..self.zero()
+        })
+    }
+
     fn constant(&mut self, bank: u8, offset: i64, rows: u16) -> Result<u16, Missing> {
         let known = u32::try_from(offset).is_ok_and(|o| (0..u32::from(rows)).all(|n| self.driver.knows(o + 4 * n)));
         if bank == 0 && !known {

@@ -20,6 +20,8 @@ pub struct Env<'a> {
     pub ctaid: [u32; 3],
     /// Constants that are read by an address in a register.
     pub banks: &'a crate::launch::Banks,
+    /// Textures and surfaces.
+    pub(crate) images: &'a [crate::image::Image],
     /// Warp instructions executed in the launch so far; also the clock.
     pub steps: u64,
     /// What `printf` printed.
@@ -180,6 +182,7 @@ impl Block {
             bars: self.bars,
             ctaid: self.ctaid,
             banks: &launch.banks,
+            images: launch.images,
             steps: outcome.steps,
             printed: std::mem::take(&mut outcome.printed),
             watch,

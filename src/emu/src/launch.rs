@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::cta::Block;
 use crate::error::{Fault, PrepareError, Space, Trap};
+use crate::image::Image;
 use crate::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
 use crate::program::Program;
 use crate::regs::Row;
@@ -22,6 +23,8 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// The parameters' bytes.
     pub params: Vec<u8>,
+    /// What handles of textures and surfaces stand for ([`Image::handle`]).
+    pub images: Vec<Image>,
     /// Bytes of local memory a thread for functions whose frames the file does not know.
     pub stack: u32,
     /// Warp instructions after which a launch is given up.
@@ -37,6 +40,7 @@ impl Default for Launch {
             block: [32, 1, 1],
             dynamic_shared: 0,
             params: Vec::new(),
+            images: Vec::new(),
             stack: 4096,
             max_steps: 1 << 40,
             initialised: 1,
@@ -108,6 +112,7 @@ pub(crate) struct Prepared<'p> {
     pub shared_size: usize,
     pub max_steps: u64,
     pub initialised: u32,
+    pub images: &'p [Image],
     _program: &'p Program,
 }
 
@@ -120,7 +125,7 @@ const MOST_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MOST_GRID: [u32; 3] = [(1 << 31) - 1, 65535, 65535];
 
 impl<'p> Prepared<'p> {
-    fn new(program: &'p Program, launch: &Launch) -> Result<Self, PrepareError> {
+    fn new(program: &'p Program, launch: &'p Launch) -> Result<Self, PrepareError> {
         let other = |what: String| PrepareError::Other {
             kernel: program.name.clone(),
             what,
@@ -174,6 +179,7 @@ impl<'p> Prepared<'p> {
             shared_size: shared_size as usize,
             max_steps: launch.max_steps,
             initialised: launch.initialised,
+            images: &launch.images,
             _program: program,
         })
     }

@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::regs::Pred;
 use crate::timing::{Latencies, Timing};
 use crate::warp::Warp;
-use crate::{access, atomic, convert, cross, double, float, flow, half, int, mbarrier, minmax, tensor, xu};
+use crate::{access, atomic, convert, cross, double, float, flow, half, int, mbarrier, minmax, tensor, texture, xu};
 
 /// The tables of all rooms that execute.
 const TABLES: &[&[(&str, Builder)]] = &[
@@ -32,6 +32,7 @@ const TABLES: &[&[(&str, Builder)]] = &[
     access::TABLE,
     atomic::TABLE,
     mbarrier::TABLE,
+    texture::TABLE,
 ];
 
 fn builder(mnemonic: &str) -> Option<Builder> {

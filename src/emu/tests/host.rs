@@ -179,3 +179,8 @@ fn tensors() {
 fn what_came_with_newer_targets() {
     compare("newer", 2);
 }
+
+#[test]
+fn textures_and_surfaces() {
+    compare("texture", 14);
+}

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use emu::{Launch, LaunchError, Memory, Outcome, Program};
+use emu::{Channel, Edge, Image, Launch, LaunchError, Memory, Outcome, Program};
 
 /// Elements of each input.
 pub const N: usize = 2048;
@@ -34,6 +34,86 @@ pub fn inputs() -> Vec<Vec<u8>> {
     (1..=3).map(|seed| bytes(&numbers(seed, N))).collect()
 }
 
+/// What the handle stands for that a kernel of texture.cu gets.
+fn image(kernel: &str, address: u64) -> Image {
+    let plain = Image {
+        address,
+        size: [64, 32, 1],
+        channels: 1,
+        channel: Channel::F32,
+        linear: false,
+        edge: Edge::Clamp,
+        normalized: false,
+        fractions: false,
+    };
+    let bytes = Image {
+        channels: 4,
+        channel: Channel::U8,
+        ..plain
+    };
+    let linear = Image {
+        linear: true,
+        fractions: true,
+        ..bytes
+    };
+    match kernel {
+        "tex_fetch" | "tex_row" => Image {
+            size: [2048, 1, 1],
+            ..plain
+        },
+        "tex_clamp" => plain,
+        "tex_border" => Image {
+            edge: Edge::Border,
+            ..plain
+        },
+        "tex_wrap" => Image {
+            edge: Edge::Wrap,
+            normalized: true,
+            ..bytes
+        },
+        "tex_signed" => Image {
+            channels: 2,
+            channel: Channel::I16,
+            ..plain
+        },
+        "tex_layers" => Image {
+            size: [32, 16, 4],
+            ..plain
+        },
+        "tex_gather" => bytes,
+        "abs_linear" => linear,
+        "abs_linear_mirror" => Image {
+            channels: 2,
+            channel: Channel::U16,
+            edge: Edge::Mirror,
+            normalized: true,
+            ..linear
+        },
+        "abs_linear_volume" => Image {
+            size: [16, 16, 8],
+            edge: Edge::Border,
+            ..linear
+        },
+        "surf_plane" => Image {
+            size: [32, 16, 1],
+            channels: 4,
+            channel: Channel::U32,
+            ..plain
+        },
+        "surf_row" => Image {
+            size: [8192, 1, 1],
+            channel: Channel::U8,
+            ..plain
+        },
+        "surf_volume" => Image {
+            size: [16, 16, 8],
+            channel: Channel::U32,
+            ..plain
+        },
+        _ => panic!("no image for {kernel}"),
+    }
+}
+
 /// Runs a kernel on the inputs; the words of its output.
 pub fn launch(program: &Program, initialised: u32) -> Result<(Vec<u32>, Outcome), LaunchError> {
     launch_up_to(program, initialised, 100_000_000)
@@ -47,10 +127,18 @@ pub fn launch_up_to(program: &Program, initialised: u32, max_steps: u64) -> Resu
         params.extend(memory.place(name, input, 0).to_le_bytes());
     }
     params.extend((N as i32).to_le_bytes());
+    let mut images = Vec::new();
+    if program.params.len() > 5 {
+        let bytes = memory.buffers().iter().find(|b| b.name == "c").expect("placed");
+        images.push(image(&program.name, bytes.address));
+        params.extend([0; 4]);
+        params.extend(Image::handle(0).to_le_bytes());
+    }
     let launch = Launch {
         grid: [(N as u32).div_ceil(96), 1, 1],
         block: [96, 1, 1],
         params,
+        images,
         max_steps,
         // Kernels look at this first, and go another way.
         initialised,
