@@ -187,7 +187,7 @@ Examples:
   sass2mlir run libfoo.so --survey                      which kernels could run, and what keeps the others from it
 
 What is not emulated is refused before anything runs, with its place. Every access is checked for bounds and alignment.
-Blocks run one after another, so that equal launches give equal memory. Exit code 1 when --check finds something, or
+Blocks run one after another, so that equal launches give equal memory, or on all cores where they cannot tell. Exit code 1 when --check finds something, or
 something comes too early with --timing.
 
 --arg takes, for each parameter in order:

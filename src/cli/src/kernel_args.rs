@@ -3,8 +3,9 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
+use emu::Image;
 
-use crate::{npy, output};
+use crate::{image_args, npy, output};
 
 /// A grid or block: `64`, `8,8` or `4,4,2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Buffer {
     pub data: Vec<u8>,
     /// Whether the contents were given; otherwise it is zero, and the checker counts it as not written.
     pub given: bool,
+    /// Where it is a texture or surface: what it is like, at address 0.
+    pub image: Option<Image>,
 }
 
 /// One argument.
@@ -64,7 +67,7 @@ pub struct Buffer {
 pub enum Arg {
     /// A number, or bytes.
     Bytes(Vec<u8>),
-    /// The address of a buffer.
+    /// The address of a buffer, or the handle of an image.
     Buffer(Buffer),
 }
 
@@ -74,7 +77,9 @@ pub const SYNTAX: &str = "\
   hex=0001ff                      bytes, for a structure
   f32[1024]                       a buffer of zeros; [NAME:]TYPE[COUNT][=CONTENTS]
   x:f32[1024]=random              named x; contents: random, random:SEED, iota, or a number
-  u8=@FILE, x:f32=@FILE.npy       a buffer with the contents of a file, raw or .npy";
+  u8=@FILE, x:f32=@FILE.npy       a buffer with the contents of a file, raw or .npy
+  image(linear):u8x4[64,32]=...   a texture or surface, 1 to 3 sizes; point, linear, clamp, border, wrap, mirror,
+                                  normalized (coordinates from 0 to 1), fractions (integers are read from 0 to 1)";
 
 /// Reads argument number `n`.
 pub fn parse(n: usize, text: &str) -> Result<Arg> {
@@ -82,6 +87,19 @@ pub fn parse(n: usize, text: &str) -> Result<Arg> {
 }
 
 fn parse_one(n: usize, text: &str) -> Result<Arg> {
+    let Some((image, text)) = image_args::split(text)? else {
+        return parse_plain(n, text);
+    };
+    match parse_plain(n, &text)? {
+        Arg::Buffer(buffer) => Ok(Arg::Buffer(Buffer {
+            image: Some(image),
+            ..buffer
+        })),
+        Arg::Bytes(_) => bail!("an image without contents"),
+    }
+}
+
+fn parse_plain(n: usize, text: &str) -> Result<Arg> {
     let (name, rest) = match text.split_once(':') {
         Some((name, rest)) if !name.contains(['=', '[']) => (name.to_owned(), rest),
         _ => (n.to_string(), text),
@@ -126,6 +144,7 @@ fn parse_one(n: usize, text: &str) -> Result<Arg> {
             kind,
             data,
             given: true,
+            image: None,
         }));
     }
     match (count, value) {
@@ -136,6 +155,7 @@ fn parse_one(n: usize, text: &str) -> Result<Arg> {
             kind,
             data: contents(kind, count, value)?,
             given: value.is_some(),
+            image: None,
         })),
     }
 }

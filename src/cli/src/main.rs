@@ -4,6 +4,7 @@ mod aligned;
 mod args;
 mod commands;
 mod counterparts;
+mod image_args;
 mod input;
 mod kernel_args;
 mod labels;

@@ -225,6 +225,7 @@ fn mistakes_are_explained() {
         let file = [&["run", &file, "--kernel", "scale_add"], &fits[..], &wrong].concat();
         error(&file, &["own_mul_mat.cubin: scale_add: a ", "is possible"]);
     }
+    // TXD has no execution.
     let textures = kernels("sm_87/own_features.cubin");
     let args = ["u64=0", "u64=0", "u64=0", "u64=0", "u64=0", "i32=0"]
         .map(|a| ["--arg", a])
@@ -232,6 +233,23 @@ fn mistakes_are_explained() {
     error(
         &[&["run", &textures, "--kernel", "tex_k"], &args[..]].concat(),
         &["not emulated: ", " at 0x"],
+    );
+    let file = kernels("emu/sm_87/texture.cubin");
+    let launch = "run K --kernel tex_row --arg o:u32[32] --arg u32[32] --arg u32[32] --arg u32[32] --arg i32=32 --arg";
+    let mut args: Vec<&str> = launch.split(' ').collect();
+    args[1] = &file;
+    error(
+        &[&args[..], &["u64=7"]].concat(),
+        &["no texture or surface has the handle 0x7"],
+    );
+    error(
+        &[&args[..], &["image(linear):u32[8]"]].concat(),
+        &["linear filtering of a texture of integers"],
+    );
+    let text = output(&[&args[..], &["image:f32[8]=2.5"]].concat(), 0);
+    assert!(
+        text.contains(&format!("o: 32 elements changed: {}", 2.5f32.to_bits())),
+        "{text}"
     );
 }
 

@@ -7,6 +7,7 @@ use crate::cta::Block;
 use crate::error::{Fault, PrepareError, Space, Trap};
 use crate::image::Image;
 use crate::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
+use crate::parallel;
 use crate::program::Program;
 use crate::regs::Row;
 use crate::timing::Early;
@@ -29,6 +30,8 @@ pub struct Launch {
     pub stack: u32,
     /// Warp instructions after which a launch is given up.
     pub max_steps: u64,
+    /// Cores to run on. Somebody who looks on sees one block after another.
+    pub cores: usize,
     /// UR2 at the start. Kernels of newer compilers clear their convergence barriers themselves if it is 0.
     pub initialised: u32,
 }
@@ -43,6 +46,7 @@ impl Default for Launch {
             images: Vec::new(),
             stack: 4096,
             max_steps: 1 << 40,
+            cores: 1,
             initialised: 1,
         }
     }
@@ -215,7 +219,8 @@ fn shorter<'s>(watch: &'s mut Option<&mut (dyn Watch + '_)>) -> Option<&'s mut (
     }
 }
 
-/// Runs a kernel: block after block, in the order of their indices, so that equal launches give equal memory.
+/// Runs a kernel: block after block, in the order of their indices, so that equal launches give equal memory; on several cores where that makes
+/// no difference.
 pub fn launch(
     program: &Program,
     launch: &Launch,
@@ -226,19 +231,19 @@ pub fn launch(
     for buffer in &program.globals {
         memory.insert(buffer);
     }
+    if watch.is_none()
+        && let Some(outcome) = parallel::run(program, &prepared, launch.grid, launch.cores, memory)
+    {
+        return Ok(outcome);
+    }
     let mut outcome = Outcome::default();
-    let [x, y, z] = launch.grid;
-    for c in 0..z {
-        for b in 0..y {
-            for a in 0..x {
-                let ctaid = [a, b, c];
-                if let Some(w) = watch.as_deref_mut() {
-                    w.block(ctaid);
-                }
-                let block = Block::new(program, &prepared, ctaid);
-                block.run(program, &prepared, memory, shorter(&mut watch), &mut outcome)?;
-            }
+    for n in 0..launch.grid.iter().map(|&n| u64::from(n)).product() {
+        let ctaid = parallel::block(launch.grid, n);
+        if let Some(w) = watch.as_deref_mut() {
+            w.block(ctaid);
         }
+        let block = Block::new(program, &prepared, ctaid);
+        block.run(program, &prepared, memory, shorter(&mut watch), &mut outcome)?;
     }
     Ok(outcome)
 }

@@ -31,6 +31,7 @@ mod mbarrier;
 mod memory;
 mod minmax;
 mod op;
+mod parallel;
 mod pool;
 mod program;
 mod regs;

@@ -99,6 +99,8 @@ fn compare_file(name: &str, file: &Path, reference: &Path, at_least: usize) {
         let got = common::launch(&program, compared as u32 % 2)
             .unwrap_or_else(|e| panic!("{e}"))
             .0;
+        let (side_by_side, _) = common::launch_on(&program, 1, 100_000_000, 3).unwrap_or_else(|e| panic!("{e}"));
+        assert!(side_by_side == got, "{}: other results on several cores", code.name);
         let want = run_reference(reference, code.name, &inputs.concat(), WORDS_OUT, N);
         let bad = (0..WORDS_OUT).find(|&at| !same(code.name, &got, &want, at));
         if let Some(at) = bad {

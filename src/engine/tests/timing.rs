@@ -154,7 +154,7 @@ fn what_the_emulator_shows_in_memory_the_checker_finds() {
                 }
             });
             let program = timed(&broken, code.name);
-            let got = common::launch_up_to(&program, INITIALISED, 4 * want.1);
+            let got = common::launch_on(&program, INITIALISED, 4 * want.1, 1);
             let count = counts.entry(name).or_default();
             count[0] += 1;
             let early = got

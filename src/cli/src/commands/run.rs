@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use emu::check::Checker;
-use emu::{Launch, Memory, Program, Step, Watch};
+use emu::{Image, Launch, Memory, Program, Step, Watch};
 use engine::OpenImage;
 use serde::Serialize;
 
@@ -88,13 +88,15 @@ pub fn run(a: &args::Run, out: &mut dyn Write) -> Result<Finding> {
     }
     let args = arguments(a)?;
     let mut memory = Memory::new();
-    let params = parameters(&program, &args, &mut memory).with_context(|| file.name())?;
+    let (params, images) = parameters(&program, &args, &mut memory).with_context(|| file.name())?;
     let launch = Launch {
         grid: a.grid.0,
         block: a.block.0,
         dynamic_shared: a.shared,
         params,
+        images,
         max_steps: a.max_steps,
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
         ..Launch::default()
     };
     let buffers: Vec<&Buffer> = args
@@ -185,8 +187,8 @@ fn dumps<'a>(a: &'a args::Run, buffers: &[&'a Buffer]) -> Result<Vec<(&'a Buffer
     Ok(list)
 }
 
-/// The parameters' bytes: each argument where the kernel has its parameter, buffers by their addresses.
-fn parameters(program: &Program, args: &[Arg], memory: &mut Memory) -> Result<Vec<u8>> {
+/// The parameters' bytes: each argument where the kernel has its parameter, buffers by their addresses, images by their handles; and the images.
+fn parameters(program: &Program, args: &[Arg], memory: &mut Memory) -> Result<(Vec<u8>, Vec<Image>)> {
     if args.len() != program.params.len() {
         let list: Vec<String> = program.params.iter().map(|p| format!("{} bytes", p.size)).collect();
         bail!(
@@ -199,10 +201,17 @@ fn parameters(program: &Program, args: &[Arg], memory: &mut Memory) -> Result<Ve
         );
     }
     let mut out = vec![0; program.param_bank.1 as usize];
+    let mut images = Vec::new();
     for (n, (param, arg)) in program.params.iter().zip(args).enumerate() {
         let bytes = match arg {
             Arg::Bytes(bytes) => bytes.clone(),
-            Arg::Buffer(b) => memory.place(&b.name, b.data.clone(), 0).to_le_bytes().to_vec(),
+            Arg::Buffer(b) => {
+                let address = memory.place(&b.name, b.data.clone(), 0);
+                let handle = Image::handle(images.len());
+                images.extend(b.image.map(|image| Image { address, ..image }));
+                let value = if b.image.is_some() { handle } else { address };
+                value.to_le_bytes().to_vec()
+            }
         };
         let at = usize::from(param.offset);
         if bytes.len() != param.size as usize {
@@ -213,7 +222,7 @@ fn parameters(program: &Program, args: &[Arg], memory: &mut Memory) -> Result<Ve
             None => bail!("parameter {n} lies outside of the parameters"),
         }
     }
-    Ok(out)
+    Ok((out, images))
 }
 
 /// A buffer's contents after the launch.

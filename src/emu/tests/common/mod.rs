@@ -116,11 +116,16 @@ fn image(kernel: &str, address: u64) -> Image {
 
 /// Runs a kernel on the inputs; the words of its output.
 pub fn launch(program: &Program, initialised: u32) -> Result<(Vec<u32>, Outcome), LaunchError> {
-    launch_up_to(program, initialised, 100_000_000)
+    launch_on(program, initialised, 100_000_000, 1)
 }
 
-/// The same, up to so many warp instructions.
-pub fn launch_up_to(program: &Program, initialised: u32, max_steps: u64) -> Result<(Vec<u32>, Outcome), LaunchError> {
+/// The same, up to so many warp instructions, on so many cores.
+pub fn launch_on(
+    program: &Program,
+    initialised: u32,
+    max_steps: u64,
+    cores: usize,
+) -> Result<(Vec<u32>, Outcome), LaunchError> {
     let mut memory = Memory::new();
     let mut params = memory.place("o", vec![0xcd; 4 * WORDS_OUT], 0).to_le_bytes().to_vec();
     for (name, input) in ["a", "b", "c"].iter().zip(inputs()) {
@@ -142,6 +147,7 @@ pub fn launch_up_to(program: &Program, initialised: u32, max_steps: u64) -> Resu
         max_steps,
         // Kernels look at this first, and go another way.
         initialised,
+        cores,
         ..Launch::default()
     };
     let outcome = emu::launch(program, &launch, &mut memory, None)?;
