@@ -224,6 +224,15 @@ impl Width {
         (self.bytes.div_ceil(4)) as u16
     }
 
+    /// Puts the bytes into a lane of as many rows as they take.
+    #[inline(always)]
+    pub(crate) fn spread(self, b: &[u8], lane: usize, rows: &mut [Row; 4]) {
+        rows[0][lane] = self.word(b);
+        for (n, row) in rows.iter_mut().enumerate().take(self.rows().into()).skip(1) {
+            row[lane] = word(b, n);
+        }
+    }
+
     /// The first word of the bytes, extended.
     pub(crate) fn word(self, b: &[u8]) -> u32 {
         match (self.bytes, self.signed) {
@@ -278,6 +287,12 @@ fn load(i: &mut Decode<'_>, kind: Where) -> Built {
     Ok(outside(move |w, env, m| {
         let addresses = place.addresses(&w.regs);
         let mut rows: [Row; 4] = [[0; LANES]; 4];
+        if kind == Where::Generic && env.watch.is_none() && load_together(env, m, &addresses, width, &mut rows) {
+            for n in 0..width.rows() {
+                w.regs.set(d + n, m, rows[usize::from(n)]);
+            }
+            return Ok(());
+        }
         for lane in each(m) {
             let touch = Touch {
                 doing: Doing::Load,
@@ -287,16 +302,38 @@ fn load(i: &mut Decode<'_>, kind: Where) -> Built {
                 lane,
             };
             let b = bytes(w, env, touch)?;
-            rows[0][lane] = width.word(b);
-            for n in 1..usize::from(width.rows()) {
-                rows[n][lane] = word(b, n);
-            }
+            width.spread(b, lane, &mut rows);
         }
         for n in 0..width.rows() {
             w.regs.set(d + n, m, rows[usize::from(n)]);
         }
         Ok(())
     }))
+}
+
+/// Loads what lies in one buffer, and is aligned; otherwise false, and the lanes are to load one by one.
+#[inline]
+fn load_together(env: &mut Env<'_>, m: Mask, addresses: &Wide, width: Width, rows: &mut [Row; 4]) -> bool {
+    let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
+    for (l, &address) in addresses.iter().enumerate() {
+        let here = m >> l & 1 != 0;
+        low = low.min(if here { address } else { u64::MAX });
+        high = high.max(if here { address } else { 0 });
+        bits |= if here { address } else { 0 };
+    }
+    let size = u64::from(width.bytes);
+    if bits & (size - 1) != 0 {
+        return false;
+    }
+    let Some(data) = env.memory.within(low, high.wrapping_add(size)) else {
+        return false;
+    };
+    for lane in each(m) {
+        let at = (addresses[lane] - low) as usize;
+        let b = &data[at..at + size as usize];
+        width.spread(b, lane, rows);
+    }
+    true
 }
 
 fn store(i: &mut Decode<'_>, kind: Where) -> Built {

@@ -3,7 +3,7 @@
 use crate::build::{Builder, Built, Decode};
 use crate::op::on_lanes;
 use crate::regs::{Regs, Src, Wide};
-use crate::rows::{each_lane, nan64, saturate};
+use crate::rows::{self, each_lane, nan64, saturate};
 use crate::sign::{AsSigned, AsUnsigned};
 use crate::soft::{self, BF16, F16, F32, F64, Format, Round};
 
@@ -167,6 +167,16 @@ fn i2f(i: &mut Decode<'_>) -> Built {
     let d = i.dst_wide(rows_of(to))?;
     let a = i.src_wide(if bits == 64 { 2 } else { 1 })?;
     i.end()?;
+    if to == F32 && round == Round::Nearest && bits < 64 {
+        let unused = 32 - bits;
+        return Ok(on_lanes(move |r, m| {
+            let v = match signed {
+                true => r.int(a).map(|x| ((x << unused).signed() >> unused).unsigned()),
+                false => r.int(a).map(|x| x << unused >> unused),
+            };
+            r.set(d, m, rows::to_float(&v, signed));
+        }));
+    }
     Ok(on_lanes(move |r, m| {
         let v = integer(r, a, signed, bits).map(|(neg, size)| soft::from_integer(to, neg, size, round));
         put(r, d, m, to, v);
@@ -182,8 +192,7 @@ fn i2fp(i: &mut Decode<'_>) -> Built {
     i.end()?;
     Ok(on_lanes(move |r, m| {
         let v = match (round, signed) {
-            (Round::Nearest, true) => r.int(a).map(|x| (x.signed() as f32).to_bits()),
-            (Round::Nearest, false) => r.int(a).map(|x| (x as f32).to_bits()),
+            (Round::Nearest, _) => rows::to_float(&r.int(a), signed),
             _ => integer(r, a, signed, 32).map(|(neg, size)| soft::from_integer(F32, neg, size, round) as u32),
         };
         r.set(d, m, v);

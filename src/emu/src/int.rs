@@ -252,6 +252,17 @@ fn shf(i: &mut Decode<'_>) -> Built {
     let d = i.dst()?;
     let (low, by, top) = (i.src()?, i.src()?, i.src()?);
     i.end()?;
+    // Half of the number alone, as compilers shift 32 bits.
+    if bits == 32 && right == high {
+        return Ok(on_lanes(move |r, m| {
+            let by = r.int(by).map(|n| if wrap { n & 31 } else { n });
+            let v = match right {
+                true => rows::shift_right(&r.int(top), &by, signed),
+                false => rows::shift_left(&r.int(low), &by),
+            };
+            r.set(d, m, v);
+        }));
+    }
     Ok(on_lanes(move |r, m| {
         let (low, by, top) = (r.int(low), r.int(by), r.int(top));
         let v = std::array::from_fn(|l| {
@@ -299,7 +310,7 @@ fn lop3(i: &mut Decode<'_>) -> Built {
     i.end()?;
     Ok(on_lanes(move |r, m| {
         let (a, b, c) = (r.int(a), r.int(b), r.int(c));
-        let v: Row = std::array::from_fn(|l| evaluate(&k, a[l], b[l], c[l]));
+        let v = rows::lop3(&a, &b, &c, &k);
         r.set(d, m, v);
         if p != NO_PRED {
             let some = lanes(|l| v[l] != 0);

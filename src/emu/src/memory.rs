@@ -201,6 +201,18 @@ impl Memory {
         }
     }
 
+    /// The bytes between two addresses, if they are in one buffer.
+    #[inline]
+    pub(crate) fn within(&mut self, start: u64, end: u64) -> Option<&[u8]> {
+        let size = end.checked_sub(start)? as usize;
+        if self.buffers.get(self.last)?.covers(start, size).is_none() {
+            self.last = self.find(start)?.0;
+        }
+        let buffer = &self.buffers[self.last];
+        let at = buffer.covers(start, size)?;
+        Some(&buffer.data[at..at + size])
+    }
+
     /// The bytes at an address.
     #[inline]
     pub fn read(&mut self, address: u64, size: usize) -> Result<&[u8], Trap> {

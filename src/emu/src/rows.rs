@@ -161,6 +161,33 @@ on_rows! {
     imad(a: Row, b: Row, c: Row;) -> Row {
         std::array::from_fn(|l| a[l].wrapping_mul(b[l]).wrapping_add(c[l]))
     }
+    /// A function of three bits, given as masks of the products of its algebraic normal form: 1, c, b, bc, a, ac, ab, abc.
+    lop3(a: Row, b: Row, c: Row; k: &[u32; 8]) -> Row {
+        std::array::from_fn(|l| {
+            let (a, b, c) = (a[l], b[l], c[l]);
+            let without_a = k[0] ^ k[1] & c ^ k[2] & b ^ k[3] & b & c;
+            let with_a = k[4] ^ k[5] & c ^ k[6] & b ^ k[7] & b & c;
+            without_a ^ with_a & a
+        })
+    }
+    /// To the right by 0 to 32 bits, with copies of the sign or zeros.
+    shift_right(a: Row, by: Row; signed: bool) -> Row {
+        match signed {
+            true => std::array::from_fn(|l| (a[l] as i32 >> by[l].min(31)) as u32),
+            false => std::array::from_fn(|l| if by[l] < 32 { a[l] >> (by[l] & 31) } else { 0 }),
+        }
+    }
+    /// To the left by 0 to 32 bits.
+    shift_left(a: Row, by: Row;) -> Row {
+        std::array::from_fn(|l| if by[l] < 32 { a[l] << (by[l] & 31) } else { 0 })
+    }
+    /// Integers as floats, rounded to nearest.
+    to_float(a: Row; signed: bool) -> Row {
+        match signed {
+            true => a.map(|x| (x as i32 as f32).to_bits()),
+            false => a.map(|x| (x as f32).to_bits()),
+        }
+    }
     /// `a + b + c` of integers.
     iadd3(a: Row, b: Row, c: Row;) -> Row {
         std::array::from_fn(|l| a[l].wrapping_add(b[l]).wrapping_add(c[l]))

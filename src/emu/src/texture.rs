@@ -2,7 +2,7 @@
 
 use isa::RegFile;
 
-use crate::access::{Width, word};
+use crate::access::Width;
 use crate::arg::{Address, Arg, Kind};
 use crate::build::{Builder, Built, Decode, Missing};
 use crate::cta::Env;
@@ -216,10 +216,7 @@ fn surface(i: &mut Decode<'_>, stores: bool) -> Built {
                 continue;
             }
             let b = env.memory.read(address, width.bytes as usize)?;
-            out[0][lane] = width.word(b);
-            for n in 1..usize::from(width.rows()) {
-                out[n][lane] = word(b, n);
-            }
+            width.spread(b, lane, &mut out);
         }
         if !stores {
             for n in 0..width.rows() {
