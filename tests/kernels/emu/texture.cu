@@ -84,27 +84,15 @@ IMAGE(abs_linear_volume, { float4 v = tex3D<float4>(t, coordinate(a[i], 16), coo
     ALL for (int k = 0; k < 2; k++)
         o[k * n + i] = bits(between(coordinate(a[i], 16), coordinate(b[i], 16), coordinate(a[i] ^ b[i], 8), [&](int x, int y, int z) { return texel(c, 16, 16, 8, 1, 4, x, y, z, 3 * k) / 255.0; }));
 })
-// Each thread of the first 512 has a texel of its own.
+// Each thread of the first 512 has a texel of its own; the others are outside.
 IMAGE(surf_plane, {
-    uint4 v = surf2Dread<uint4>(t, 16 * ((int)(a[i] % 40) - 4), (int)(b[i] % 20) - 2, cudaBoundaryModeZero);
-    o[i] = i < 512 ? 0 : v.x + v.w;
-    if (i < 512) {
-        surf2Dwrite(make_uint4(a[i], b[i], i, 7), t, 16 * (i & 31), i >> 5);
-        uint4 w = surf2Dread<uint4>(t, 16 * (i & 31), i >> 5);
-        o[n + i] = w.x + 3 * w.y + 5 * w.z + 7 * w.w;
-    }
+    uint4 v = surf2Dread<uint4>(t, 16 * (i < 512 ? i & 31 : -i), i >> 5, cudaBoundaryModeZero);
+    o[i] = v.x + v.w;
+    surf2Dwrite(make_uint4(a[i], b[i], i, 7), t, 16 * (i & 31), i >> 5, cudaBoundaryModeZero);
+    uint4 w = surf2Dread<uint4>(t, 16 * (i & 31), i >> 5, cudaBoundaryModeZero);
+    o[n + i] = w.x + 3 * w.y + 5 * w.z + 7 * w.w;
 }, {
-    std::vector<u32> image(c, c + 2048);
-    for (int i = 0; i < 512; i++) {
-        u32 v[4] = {a[i], b[i], (u32)i, 7};
-        memcpy(&image[4 * i], v, 16);
-        o[i] = 0, o[n + i] = a[i] + 3 * b[i] + 5 * i + 49;
-    }
-    for (int i = 512; i < n; i++) {
-        int x = (int)(a[i] % 40) - 4, y = (int)(b[i] % 20) - 2;
-        bool inside = x >= 0 && x < 32 && y >= 0 && y < 16;
-        o[i] = inside ? image[4 * (y * 32 + x)] + image[4 * (y * 32 + x) + 3] : 0;
-    }
+    ALL o[i] = i < 512 ? c[4 * i] + c[4 * i + 3] : 0, o[n + i] = i < 512 ? a[i] + 3 * b[i] + 5 * i + 49 : 0;
 })
 IMAGE(surf_row, {
     o[i] = surf1Dread<unsigned char>(t, (int)(a[i] % 9000) - 300, cudaBoundaryModeClamp);
