@@ -42,8 +42,6 @@ pub struct KernelAllocation {
     pub kept: Vec<String>,
     /// All bytes of the code are as they were.
     pub identical: bool,
-    /// A latency model of the target finds no hazard in the new code that was not in the old.
-    pub checked: bool,
     /// Words whose scheduling bits had to change for that.
     pub rescheduled: usize,
     /// Why the kernel stayed as it was.
@@ -69,14 +67,9 @@ impl std::fmt::Display for KernelAllocation {
         }
         let counts: Vec<String> = self.registers.iter().map(u16::to_string).collect();
         let (all, moved) = self.groups;
-        let proof = if self.checked {
-            "same def-use, no new hazard"
-        } else {
-            "same def-use"
-        };
         write!(
             f,
-            "{moved} of {all} groups moved, registers {}, {proof}",
+            "{moved} of {all} groups moved, registers {}, same def-use, no new hazard",
             counts.join(" -> ")
         )?;
         if self.rescheduled > 0 {
@@ -117,10 +110,11 @@ pub fn regalloc(
             image: open.path.to_owned(),
             cause,
         })?;
+        let model = Model::new(image.target()).map_err(|e| e.to_string());
         let work = Work {
             isa,
             image,
-            modelled: Model::new(image.target()).is_ok(),
+            model: &model,
             how,
         };
         let done: Vec<_> = codes
@@ -173,8 +167,8 @@ impl New<'_> {
 struct Work<'i> {
     isa: &'static Isa,
     image: &'i Image<'i>,
-    /// There is a latency model of the target.
-    modelled: bool,
+    /// The latency model of the target, or why there is none.
+    model: &'i Result<Model, String>,
     how: How,
 }
 
@@ -187,7 +181,6 @@ impl<'i> Work<'i> {
             groups: (0, 0),
             kept: Vec::new(),
             identical: false,
-            checked: false,
             rescheduled: 0,
             left_alone: None,
         };
@@ -211,15 +204,18 @@ impl<'i> Work<'i> {
             How::Scrambled(seed) => &[Allocation::Scrambled(seed)],
             How::ScrambledThenFresh(seed) => &[Allocation::Scrambled(seed), Allocation::Fresh],
         };
+        let model = self.model.as_ref().map_err(String::clone)?;
         let mut named = Named::of(self.image, code)?;
-        let constraints = Constraints {
+        let mut constraints = Constraints {
             reserved: named.frames.clone(),
+            in_flight: None,
         };
         let mut kernel = self.lift(code, code.bytes, named.held())?;
         let before = ir::top_register(&kernel);
         report.registers.push(before);
         named.follow(&kernel)?;
         for (n, step) in steps.iter().enumerate() {
+            constraints.in_flight = Some(sched::conflicts(self.isa, model, &kernel));
             let done = ir::allocate(&mut kernel, *step, &constraints)?;
             note(&done, n == 0, report);
             named.follow(&kernel)?;
@@ -271,19 +267,15 @@ impl<'i> Work<'i> {
         Ok(again)
     }
 
-    /// Values that share a register now must not get into each other's way: where the target has a latency model, it has the last word.
+    /// Values that share a register now must not get into each other's way: the latency model has the last word.
     fn without_new_hazards(
         self,
         code: &Code<'_>,
         bytes: Vec<u8>,
         report: &mut KernelAllocation,
     ) -> Result<Vec<u8>, String> {
-        if !self.modelled {
-            return Ok(bytes);
-        }
         let old = ir::Source::from_code(self.image.target(), code);
         let repaired = schedule::repair(self.isa, &old, &bytes, std::iter::empty())?;
-        report.checked = true;
         Ok(match repaired {
             Some((bytes, words)) => {
                 report.rescheduled = words;

@@ -5,7 +5,10 @@ mod common;
 use common::*;
 use sass2mlir_ir as ir;
 
-const NOTHING: ir::Constraints = ir::Constraints { reserved: Vec::new() };
+const NOTHING: ir::Constraints = ir::Constraints {
+    reserved: Vec::new(),
+    in_flight: None,
+};
 
 /// The kernel as its own code gives it back, every register written from the pins alone.
 fn again(isa: &'static isa::Isa, source: &ir::Source<'_>, kernel: &ir::Kernel) -> ir::Kernel {

@@ -190,7 +190,10 @@ fn reserved_registers_stay_and_take_no_other_value() {
          [B------:R-:W-:Y:S15] EXIT",
     );
     let stack = Pin::new(RegFile::R, 1);
-    let constraints = ir::Constraints { reserved: vec![stack] };
+    let constraints = ir::Constraints {
+        reserved: vec![stack],
+        in_flight: None,
+    };
     for seed in 0..SEEDS {
         let mut kernel = lift(&code, &[]);
         ir::allocate(&mut kernel, ir::Allocation::Scrambled(seed), &constraints).unwrap();

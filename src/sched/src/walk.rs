@@ -62,6 +62,8 @@ pub trait Listener {
     fn dependence(&mut self, code: &Code, d: &Dependence);
     /// A scoreboard is waited for which a flight will signal; the wait may come too early to see it.
     fn wait(&mut self, code: &Code, at: u32, flight: &Flight);
+    /// What is in flight where an instruction issues.
+    fn issues(&mut self, _code: &Code, _at: u32, _state: &State) {}
 }
 
 /// What is in flight at the start of each block; `None` where nothing leads.
@@ -137,13 +139,14 @@ fn branch_condition(code: &Code, from: usize, to: usize) -> Option<Guard> {
 }
 
 /// Whether not both conditions can hold.
-fn excludes(a: Guard, b: Guard) -> bool {
+pub(crate) fn excludes(a: Guard, b: Guard) -> bool {
     a.reg == b.reg && a.negated != b.negated
 }
 
 /// What happens at one instruction, in the order of [`block`].
 enum Event<'a> {
     Wait(&'a Flight),
+    Issue(&'a State),
     Dependence(Dependence),
 }
 
@@ -173,6 +176,7 @@ fn block(
         if let Some((scoreboard, most)) = step.counted {
             state.wait_for_count(scoreboard, most);
         }
+        tell(code, at, Event::Issue(state));
         dependences(code, at, state, &busy, &mut |d| tell(code, at, Event::Dependence(d)));
         let new = state.issue(code, at, rules);
         // What is done stays in the set until it is made anew.
@@ -230,6 +234,7 @@ impl InFlight {
             let Some(mut state) = state.clone() else { continue };
             let mut tell = |code: &Code, at: u32, event: Event<'_>| match event {
                 Event::Wait(flight) => listener.wait(code, at, flight),
+                Event::Issue(state) => listener.issues(code, at, state),
                 Event::Dependence(d) => listener.dependence(code, &d),
             };
             block(code, rules, b, &mut state, &mut tell, &mut |_, _| {});

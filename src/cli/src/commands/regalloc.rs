@@ -1,6 +1,5 @@
 //! `regalloc`: other registers for the values of kernels, with the proof that they compute the same.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{Context, Result};
@@ -29,19 +28,6 @@ pub fn run(a: &args::Regalloc, out: &mut dyn Write) -> Result<Finding> {
     let done = done.with_context(|| file.name())?;
     if let Some(output) = &a.output {
         output::write_rewritten(output, &done.bytes, &a.input.file, file.bytes(), a.strip_mercury)?;
-        let changed = done.kernels.iter().filter(|k| k.left_alone.is_none() && !k.identical);
-        let unchecked = changed
-            .filter(|k| !k.checked)
-            .map(|k| &*k.target)
-            .collect::<BTreeSet<_>>();
-        if !unchecked.is_empty() {
-            let targets = unchecked.into_iter().collect::<Vec<_>>().join(", ");
-            let caution = format!(
-                "nobody knows the latencies of {targets}: stall counts and scoreboards are as they were, and only estimates on the safe \
-                 side say that they still do"
-            );
-            eprintln!("sass2mlir: {}: caution: {caution}", output.display());
-        }
     }
     let left_alone = done.kernels.iter().filter(|k| k.left_alone.is_some()).count();
     let same_file = !a.pinned || done.bytes == file.bytes();

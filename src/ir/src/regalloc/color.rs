@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use isa::RegFile;
 
 use super::interference::Interference;
-use super::webs::Webs;
+use super::search::{around, settle};
+use super::webs::{Cluster, Webs};
 
 /// Attempts with one limit, from each order, before it is taken for impossible.
 const ATTEMPTS: usize = 24;
@@ -44,6 +45,17 @@ pub(crate) struct Palette {
     pub allowed: [bool; 256],
 }
 
+impl Palette {
+    /// Where a cluster could begin if it were alone.
+    pub fn places(&self, cluster: &Cluster) -> impl Iterator<Item = u16> {
+        let last = (self.limit + 1).saturating_sub(cluster.span());
+        let allowed = |b: &u16| cluster.offsets.iter().all(|o| self.allowed[usize::from(b + o)]);
+        (cluster.base % cluster.align..last)
+            .step_by(cluster.align.into())
+            .filter(allowed)
+    }
+}
+
 /// Where each cluster of a file begins; `None` if no attempt succeeds.
 pub(crate) fn place(
     webs: &Webs,
@@ -56,22 +68,25 @@ pub(crate) fn place(
     let free: Vec<u32> = (0..webs.clusters.len() as u32)
         .filter(|c| webs.clusters[*c as usize].file == file && !webs.clusters[*c as usize].fixed)
         .collect();
-    orders(webs, interference, free, choice, rng)
-        .into_iter()
-        .find_map(|mut order| {
-            for _ in 0..ATTEMPTS {
-                match attempt(webs, interference, &order, palette, choice, rng) {
-                    Ok(base) => return Some(order.iter().map(|c| (*c, base[*c as usize].unwrap_or(0))).collect()),
-                    Err(failed) => {
-                        // What found no place comes first next time.
-                        let (front, back): (Vec<u32>, Vec<u32>) =
-                            order.iter().partition(|c| failed.binary_search(c).is_ok());
-                        order = front.into_iter().chain(back).collect();
-                    }
-                }
+    let placed = |base: &[Option<u16>]| free.iter().map(|c| (*c, base[*c as usize].unwrap_or(0))).collect();
+    // The one with the fewest that found no place.
+    let mut best: Option<(Vec<Option<u16>>, Vec<u32>)> = None;
+    for mut order in orders(webs, interference, free.clone(), choice, rng) {
+        for _ in 0..ATTEMPTS {
+            let (base, failed) = attempt(webs, interference, &order, palette, choice, rng);
+            if failed.is_empty() {
+                return Some(placed(&base));
             }
-            None
-        })
+            // What found no place comes first next time.
+            let (front, back): (Vec<u32>, Vec<u32>) = order.iter().partition(|c| failed.binary_search(c).is_ok());
+            order = front.into_iter().chain(back).collect();
+            if best.as_ref().is_none_or(|b| failed.len() < b.1.len()) {
+                best = Some((base, failed));
+            }
+        }
+    }
+    let (mut base, homeless) = best?;
+    settle(webs, interference, palette, &mut base, homeless, rng).then(|| placed(&base))
 }
 
 /// Orders to begin with.
@@ -102,7 +117,7 @@ fn orders(webs: &Webs, interference: &Interference, mut all: Vec<u32>, choice: C
     }
 }
 
-/// One pass over `order`; the clusters that found no place, sorted.
+/// One pass over `order`: where each cluster begins, and those that found no place, sorted.
 fn attempt(
     webs: &Webs,
     interference: &Interference,
@@ -110,28 +125,18 @@ fn attempt(
     palette: &Palette,
     choice: Choice,
     rng: &mut Rng,
-) -> Result<Vec<Option<u16>>, Vec<u32>> {
+) -> (Vec<Option<u16>>, Vec<u32>) {
     let mut base: Vec<Option<u16>> = webs.clusters.iter().map(|c| c.fixed.then_some(c.base)).collect();
     let mut failed = Vec::new();
     for &c in order {
         let cluster = &webs.clusters[c as usize];
         let mut taken = [false; 256];
-        for (n, &offset) in cluster.offsets.iter().enumerate() {
-            for &other in &interference.neighbours[cluster.first_lane as usize + n] {
-                let to = webs.cluster_of[other as usize] as usize;
-                let Some(at) = base[to] else { continue };
-                let register = at + webs.clusters[to].offsets[(other - webs.clusters[to].first_lane) as usize];
-                if let Some(first) = register.checked_sub(offset) {
-                    taken[usize::from(first).min(255)] = true;
-                }
+        for (_, offset, register) in around(webs, interference, &base, c) {
+            if let Some(first) = register.checked_sub(offset) {
+                taken[usize::from(first).min(255)] = true;
             }
         }
-        let residue = cluster.base % cluster.align;
-        let last = (palette.limit + 1).saturating_sub(cluster.span());
-        let allowed = |b: u16| cluster.offsets.iter().all(|o| palette.allowed[usize::from(b + o)]);
-        let mut free = (residue..last)
-            .step_by(cluster.align.into())
-            .filter(|b| !taken[usize::from(*b)] && allowed(*b));
+        let mut free = palette.places(cluster).filter(|b| !taken[usize::from(*b)]);
         base[c as usize] = match choice {
             Choice::Lowest => free.next(),
             Choice::Random => {
@@ -144,8 +149,5 @@ fn attempt(
         }
     }
     failed.sort_unstable();
-    match failed.is_empty() {
-        true => Ok(base),
-        false => Err(failed),
-    }
+    (base, failed)
 }

@@ -3,7 +3,7 @@
 //! - What is live where something else is defined.
 //! - Results of one instruction; and, on some pipes, a result of several registers and the operands beside it, which may be read while it
 //!   is written.
-//! - What an instruction still reads or writes after it was issued ([`super::owned`]).
+//! - What an instruction still reads or writes after it was issued.
 //! - Uniform registers under divergence: there is one for all lanes of a warp, and the paths of a divergent region take turns, so
 //!   whatever is live in any block of the region conflicts with what is written in any other.
 //!
@@ -27,6 +27,8 @@ pub(crate) struct Interference {
     pub neighbours: Vec<Vec<u32>>,
     /// Uniform files cannot be changed.
     pub uniform_fixed: bool,
+    /// By file: the most values that are live at once.
+    pub pressure: [u16; 5],
 }
 
 struct Builder<'a> {
@@ -36,11 +38,17 @@ struct Builder<'a> {
     neighbours: Vec<Vec<u32>>,
     /// By lane: length of its list when it was last made unique.
     tidy: Vec<usize>,
+    pressure: [u16; 5],
 }
 
 impl Interference {
     /// Fails if two values that must be apart share a register now: the kernel is then not understood.
-    pub fn new(isa: &Isa, kernel: &Kernel, webs: &Webs) -> Result<Interference, String> {
+    pub fn new(
+        isa: &Isa,
+        kernel: &Kernel,
+        webs: &Webs,
+        in_flight: Option<&[(ValueId, ValueId)]>,
+    ) -> Result<Interference, String> {
         let lanes = webs.cluster_of.len();
         let mut builder = Builder {
             isa,
@@ -48,9 +56,13 @@ impl Interference {
             webs,
             neighbours: vec![Vec::new(); lanes],
             tidy: vec![64; lanes],
+            pressure: [0; 5],
         };
         builder.lifetimes()?;
-        super::owned::conflicts(isa, kernel, |result, owned| builder.apart_if_now(result, owned));
+        match in_flight {
+            Some(pairs) => pairs.iter().for_each(|(a, b)| builder.apart_if_now(*a, *b)),
+            None => super::owned::conflicts(isa, kernel, |result, owned| builder.apart_if_now(result, owned)),
+        }
         let uniform_fixed = !builder.divergence();
         let mut neighbours = builder.neighbours;
         // Both directions.
@@ -72,6 +84,7 @@ impl Interference {
         Ok(Interference {
             neighbours,
             uniform_fixed,
+            pressure: builder.pressure,
         })
     }
 }
@@ -137,6 +150,7 @@ impl Builder<'_> {
                 // All at once: the prologue's live-ins are there from the start.
                 let results: Vec<ValueId> = op.results().collect();
                 results.iter().for_each(|v| live.insert(*v));
+                self.weigh(&live);
                 for &result in &results {
                     for n in 0..live.values.len() {
                         self.apart(result, live.values[n])?;
@@ -166,6 +180,16 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    fn weigh(&mut self, live: &LiveSet) {
+        let mut now = [0; 5];
+        let files = live.values.iter().filter_map(|v| self.lane(*v));
+        files.for_each(|lane| now[self.webs.file(lane) as usize] += 1);
+        self.pressure
+            .iter_mut()
+            .zip(now)
+            .for_each(|(most, n)| *most = n.max(*most));
     }
 
     /// False if there are too many pairs to list.

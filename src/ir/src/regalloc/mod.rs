@@ -3,13 +3,14 @@
 //! Values that share a register by construction (arguments and what is passed to them, tied operands) stay together, tuples stay
 //! consecutive and aligned, so no copy is needed and the instructions stay the same but for register numbers. What other code expects
 //! in a register stays there: arguments and results of calls, callees, barriers. The control words stay as they are, so registers that
-//! an instruction owns after issue ([`owned`]) are given to nobody meanwhile; how long that is without a scoreboard is an estimate on the
-//! safe side, and a latency model has the last word.
+//! an instruction owns after issue are given to nobody meanwhile, as a latency model says; without one how long that is where no scoreboard
+//! tells is an estimate on the safe side ([`owned`]).
 
 mod color;
 mod divergence;
 mod interference;
 mod owned;
+mod search;
 mod webs;
 
 use isa::{Isa, Pipe, RegFile, Space};
@@ -18,7 +19,7 @@ use color::{Choice, Palette, Rng, place};
 use interference::Interference;
 use webs::{Webs, file_size, top};
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, ValueId};
 use crate::layout::Flow;
 use crate::pin::Pin;
 
@@ -36,6 +37,9 @@ pub enum Allocation {
 pub struct Constraints {
     /// Registers that keep their values, and get no others.
     pub reserved: Vec<Pin>,
+    /// Pairs of values, the first defined while the register of the second belongs to an instruction in flight, by a latency model. Without
+    /// one that is estimated from the scheduling bits, on the safe side.
+    pub in_flight: Option<Vec<(ValueId, ValueId)>>,
 }
 
 /// What an allocation did.
@@ -58,7 +62,7 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
     let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
     let reserved = |pin: Pin| constraints.reserved.contains(&pin);
     let webs = Webs::new(kernel, &reserved)?;
-    let interference = Interference::new(isa, kernel, &webs)?;
+    let interference = Interference::new(isa, kernel, &webs, constraints.in_flight.as_deref())?;
     let before = top(kernel, RegFile::R);
     let mut base: Vec<u16> = webs.clusters.iter().map(|c| c.base).collect();
     let mut done = Allocated::default();
@@ -165,7 +169,7 @@ fn fewest(webs: &Webs, interference: &Interference, mut palette: Palette) -> Opt
         let tops = placed.iter().map(|(c, b)| b + webs.clusters[*c as usize].span());
         let reached = tops.max().unwrap_or(0).max(fixed);
         best = Some(placed);
-        if reached == 0 || reached <= fixed {
+        if reached == 0 || reached <= fixed.max(interference.pressure[palette.file as usize]) {
             break;
         }
         palette.limit = reached - 1;
