@@ -402,13 +402,16 @@ impl Model {
     /// the same reader may follow, and 1.
     fn write_order(&self, port: Port, earlier: ClassId, later: ClassId) -> Option<u16> {
         let until = |writer, reader| self.row(Kind::Raw, port, writer, reader);
-        let both = |reader| {
-            let (first, second) = (until(earlier, reader)?, until(later, reader)?);
-            // What vendor code shows and what NAK says are not measured from the same place.
-            let comparable = std::mem::discriminant(&first.1) == std::mem::discriminant(&second.1);
-            comparable.then(|| first.0.saturating_sub(second.0) + 1)
+        let pairs = || {
+            self.classes
+                .all()
+                .filter_map(|reader| until(earlier, reader).zip(until(later, reader)))
         };
-        self.classes.all().filter_map(both).max()
+        let behind = |((first, _), (second, _)): ((u16, Source), (u16, Source))| first.saturating_sub(second) + 1;
+        // What vendor code shows and what NAK says are not measured from the same place: only where nothing else is there they are compared.
+        let alike = |((_, a), (_, b)): &(_, _)| std::mem::discriminant(a) == std::mem::discriminant(b);
+        let best = pairs().filter(alike).map(behind).max();
+        best.or_else(|| pairs().map(behind).max())
     }
 }
 
