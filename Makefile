@@ -88,6 +88,7 @@ check-targets: oracles
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test targets -- --nocapture
 	@tests/oracles/assemblers.sh "$(ORACLES)" "$(CORPUS)" "$(OWN)"
 	SASS_EMU_KERNELS="$(OWN)/emu" cargo test --release --package sass2mlir-emu --test host -- --nocapture
+	SASS_EMU_KERNELS="$(OWN)/emu" SASS_TIMING_EVERY=13 cargo test --release --package sass2mlir-engine --test timing -- --nocapture
 
 check-sample:
 	@tests/scripts/sample.sh "$(ORACLES)"
