@@ -224,6 +224,12 @@ impl<'k> Search<'k> {
     fn reader(&mut self, op: OpId, registers: &BTreeMap<ValueId, u8>) -> Option<Inst> {
         let kernel = self.kernel;
         let mut inst = kernel.op(op).inst()?;
+        // What a guarded write keeps, or a call takes along, is named by no operand.
+        let named = kernel.op(op).layout()?.read_count();
+        let mut others = kernel.op(op).operands().iter().skip(named);
+        if others.any(|v| registers.contains_key(v)) {
+            return None;
+        }
         for (register, from) in held(kernel, kernel.op(op), registers) {
             inst = self.forms.reading(inst, register, from)?;
         }

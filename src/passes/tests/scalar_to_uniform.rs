@@ -285,7 +285,11 @@ fn what_cannot_move_stays_and_is_told() {
             "ISETP.GT.AND P0, PT, R0, 0x3, PT ;\n@P0 BRA 0x40 ;\nNOP ;\nMOV R2, c[0x0][0x160] ;\nIADD3 R3, R0, R2, RZ ;\nEXIT ;",
             &[(0x40, "lanes may be apart there")],
         ),
-        // What a guarded write keeps.
+        // What a guarded write keeps, also where it reads it besides.
+        (
+            "MOV R2, c[0x0][0x160] ;\n@P0 IADD3 R2, R0, R2, RZ ;\nSTS [R0], R2 ;\nEXIT ;",
+            &[(0x10, read)],
+        ),
         (
             "MOV R2, c[0x0][0x160] ;\nISETP.GT.AND P0, PT, R0, 0x3, PT ;\n@P0 MOV R2, R0 ;\nSTS [R0], R2 ;\nEXIT ;",
             &[(0x10, read)],
