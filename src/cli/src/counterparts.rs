@@ -2,8 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use anyhow::{Result, bail};
 use cubin::{Code, Image};
 use isa::Target;
+
+use crate::input::File;
 
 /// The kernels of the other file. A file may hold a kernel of one name several times: they are paired in file order.
 pub struct Counterparts<'i> {
@@ -28,12 +31,19 @@ impl<'i> Counterparts<'i> {
         self.waiting.get_mut(&(target, name.to_owned()))?.pop_front()
     }
 
-    /// A kernel that has had no partner.
-    pub fn left(&self, wanted: impl Fn(&str) -> bool) -> Option<&(Target, String)> {
-        let left = self
+    /// An error if a kernel of `after` that `before` asks for has had no partner.
+    pub fn all_met(&self, before: &File, after: &File) -> Result<()> {
+        let alone = self
             .waiting
             .iter()
-            .filter(|((_, name), kernels)| !kernels.is_empty() && wanted(name));
-        left.map(|(key, _)| key).min()
+            .filter(|((_, name), kernels)| !kernels.is_empty() && before.wants(name));
+        match alone.map(|(key, _)| key).min() {
+            None => Ok(()),
+            Some((target, name)) => bail!(
+                "{}: no kernel `{name}` for {target}, which {} has",
+                before.name(),
+                after.name()
+            ),
+        }
     }
 }

@@ -72,13 +72,7 @@ pub fn run(a: &args::Diff, out: &mut dyn Write) -> Result<Finding> {
         }
         Ok(())
     })?;
-    if let Some((target, name)) = others.left(|name| before.wants(name)) {
-        bail!(
-            "{}: no kernel `{name}` for {target}, which {} has",
-            before.name(),
-            after.name()
-        );
-    }
+    others.all_met(&before, &after)?;
     if let Some(path) = &a.html {
         output::write_atomically(path, page(&before.name(), &after.name(), &kernels).as_bytes(), None)?;
     }

@@ -113,13 +113,7 @@ pub fn run(a: &args::Verify, out: &mut dyn Write) -> Result<Finding> {
         }
         Ok(())
     })?;
-    if let Some((target, name)) = others.left(|name| before.wants(name)) {
-        bail!(
-            "{}: no kernel `{name}` for {target}, which {} has",
-            before.name(),
-            after.name()
-        );
-    }
+    others.all_met(&before, &after)?;
     let same = reports.iter().all(|r| r.outcome == Outcome::Same);
     match a.json {
         true => output::json(out, &reports)?,
