@@ -127,9 +127,8 @@ Examples:
   sass2mlir regalloc K.cubin --scramble 7 --fresh     random registers, then a fresh allocation of that
 
 Each result is lifted again: its def-use graph must be the original's. Stall counts and scoreboards stay, so no value gets
-a register that an instruction may still read or write; where the target has a latency model, the hazard checker must find
-nothing that it did not find before. A kernel for which one of these fails stays as it was, with the reason.
-Exit code 1 when a kernel is left alone or, with
+a register that an instruction may still read or write; the hazard checker must find nothing that it did not find before.
+A kernel for which one of these fails stays as it was, with the reason. Exit code 1 when a kernel is left alone or, with
 --pinned, differs.")]
     Regalloc(Regalloc),
 

@@ -10,7 +10,7 @@ use isa::Isa;
 /// How long instructions of an image's target take.
 pub fn of(image: &Image<'_>) -> Result<Box<dyn Latencies>> {
     let target = image.target();
-    Ok(Box::new(Timing::new(Isa::for_target(target)?, target)?))
+    Ok(Box::new(Timing::new(Isa::for_target(target)?, target)))
 }
 
 /// What came too early, in words.

@@ -110,7 +110,7 @@ pub fn regalloc(
             image: open.path.to_owned(),
             cause,
         })?;
-        let model = Model::new(image.target()).map_err(|e| e.to_string());
+        let model = Model::new(image.target());
         let work = Work {
             isa,
             image,
@@ -167,8 +167,7 @@ impl New<'_> {
 struct Work<'i> {
     isa: &'static Isa,
     image: &'i Image<'i>,
-    /// The latency model of the target, or why there is none.
-    model: &'i Result<Model, String>,
+    model: &'i Model,
     how: How,
 }
 
@@ -204,7 +203,6 @@ impl<'i> Work<'i> {
             How::Scrambled(seed) => &[Allocation::Scrambled(seed)],
             How::ScrambledThenFresh(seed) => &[Allocation::Scrambled(seed), Allocation::Fresh],
         };
-        let model = self.model.as_ref().map_err(String::clone)?;
         let mut named = Named::of(self.image, code)?;
         let mut constraints = Constraints {
             reserved: named.frames.clone(),
@@ -215,7 +213,7 @@ impl<'i> Work<'i> {
         report.registers.push(before);
         named.follow(&kernel)?;
         for (n, step) in steps.iter().enumerate() {
-            constraints.in_flight = Some(sched::conflicts(self.isa, model, &kernel));
+            constraints.in_flight = Some(sched::conflicts(self.isa, self.model, &kernel));
             let done = ir::allocate(&mut kernel, *step, &constraints)?;
             note(&done, n == 0, report);
             named.follow(&kernel)?;

@@ -78,7 +78,7 @@ pub fn reschedule(
             image: open.path.to_owned(),
             cause,
         })?;
-        let model = Model::new(image.target()).map_err(|e| e.to_string());
+        let model = Model::new(image.target());
         let done: Vec<(KernelSchedule, Option<CodeMove>)> = codes
             .par_iter()
             .map(|code| {
@@ -106,7 +106,7 @@ pub fn reschedule(
 
 fn one_kernel(
     isa: &'static Isa,
-    model: &Result<Model, String>,
+    model: &Model,
     image: &Image<'_>,
     code: &Code<'_>,
     keep_order: bool,
@@ -121,7 +121,6 @@ fn one_kernel(
         left_alone: None,
     };
     let done = catch_unwind(AssertUnwindSafe(|| {
-        let model = model.as_ref().map_err(String::clone)?;
         rewrite(isa, model, image, code, keep_order, &mut report)
     }));
     match done.unwrap_or_else(|_| Err("a panic inside; please report it with this file".to_owned())) {

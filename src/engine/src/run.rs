@@ -310,18 +310,16 @@ fn lift<'c>(
     })
 }
 
-/// What the passes cost and bring; `None` where the target has no latency model, and nothing can be told.
-fn costs(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, new: &[u8]) -> Result<Option<Costs>, String> {
-    let Ok(model) = Model::new(image.target()) else {
-        return Ok(None);
-    };
+/// What the passes cost and bring.
+fn costs(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, new: &[u8]) -> Result<Costs, String> {
+    let model = Model::new(image.target());
     let old = ir::Source::from_code(image.target(), code);
     let rewritten = ir::Source {
         code: new,
         ..old.clone()
     };
     let lift = |source: &ir::Source<'_>| ir::lift(isa, source).map_err(|e| e.to_string());
-    Ok(Some(Costs::of(isa, &model, &lift(&old)?, &lift(&rewritten)?)))
+    Ok(Costs::of(isa, &model, &lift(&old)?, &lift(&rewritten)?))
 }
 
 /// Lowers what the passes made, holds it against what their edits name and what the file says of single instructions, and sees to it that
@@ -366,7 +364,7 @@ fn finish(
     };
     if changed > 0 && for_gain {
         match guarded(|| costs(isa, image, code, &new)).unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
-            Ok(costs) => done.report.costs = costs,
+            Ok(costs) => done.report.costs = Some(costs),
             Err(why) => return done.left_alone(why),
         }
         if let Some(why) = done.report.costs.and_then(|c| c.held_back()) {

@@ -53,9 +53,7 @@ pub(crate) fn repair(
     if sched::code::same_timing(isa, &before, &after) {
         return Ok(None);
     }
-    let model = Model::new(old.target).map_err(|e| {
-        format!("the edits change what depends on what, or how long instructions take, and there is {e}")
-    })?;
+    let model = Model::new(old.target);
     let report = sched::check(isa, &model, &before);
     if let Some(error) = report.errors().next() {
         return Err(format!(

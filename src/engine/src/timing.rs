@@ -6,7 +6,7 @@ use sched::class::ClassId;
 use sched::code::{self, Port, file_of};
 use sched::model::Need;
 use sched::walk::{Kind, Rules};
-use sched::{Model, NoModel, SIGNAL};
+use sched::{Model, SIGNAL};
 
 /// The latency model of a target.
 pub struct Timing {
@@ -15,12 +15,12 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Fails where there is no model.
-    pub fn new(isa: &'static Isa, target: Target) -> Result<Self, NoModel> {
-        Ok(Self {
+    /// That of the target whose tables these are.
+    pub fn new(isa: &'static Isa, target: Target) -> Self {
+        Self {
             isa,
-            model: Model::new(target)?,
-        })
+            model: Model::new(target),
+        }
     }
 
     fn need(&self, kind: Kind, earlier: Role, later: Role) -> Until {

@@ -172,7 +172,7 @@ impl Rules for Patient<'_> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let model = Model::of_nak(args.sm)?;
+    let model = Model::of_nak(args.sm);
     let files = cubins(&args.files)?;
     let once = Mutex::default();
     let parts: Result<Vec<Seen>> = files.par_iter().map(|f| mine(args.sm, &model, f, &once)).collect();

@@ -67,7 +67,7 @@ impl Tally {
 /// Code that was tried already, by target: each has its own model.
 pub(crate) type Once = Mutex<HashSet<(Target, Vec<u8>)>>;
 
-/// Calls `f` with the kernels of a file whose target has a model, each once.
+/// Calls `f` with the kernels of a file, each once.
 pub(crate) fn each_kernel(
     path: &Path,
     once: &Once,
@@ -77,9 +77,10 @@ pub(crate) fn each_kernel(
     let Some(image) = corpus::image(&bytes).with_context(|| path.display().to_string())? else {
         return Ok(());
     };
-    let (Ok(isa), Ok(model)) = (Isa::for_target(image.target()), Model::new(image.target())) else {
+    let Ok(isa) = Isa::for_target(image.target()) else {
         return Ok(());
     };
+    let model = Model::new(image.target());
     for code in image.codes() {
         let key = (image.target(), code.bytes.to_vec());
         if once.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {

@@ -30,6 +30,6 @@ pub mod walk;
 pub use assign::{Scheduled, assign, schedule};
 pub use check::{Finding, Hazard, Report, SIGNAL, check};
 pub use estimate::{Block, estimate};
-pub use model::{Model, NoModel, Source};
+pub use model::{Model, Source};
 pub use repair::{Repaired, Unrepaired, repair};
 pub use sharing::conflicts;

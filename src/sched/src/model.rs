@@ -83,11 +83,6 @@ pub(crate) enum Lack {
     Number,
 }
 
-/// Why there is no latency model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no latency model for {0}: it cannot be told whether its code is free of hazards")]
-pub struct NoModel(pub Target);
-
 /// The latency model of a family of targets.
 pub struct Model {
     classes: Classes,
@@ -118,7 +113,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn of(target: Target) -> Option<Tables> {
+    fn of(target: Target) -> Tables {
         let sm70 = ("SM70", include_str!("../latency/SM70.csv"));
         let sm75 = ("SM75", include_str!("../latency/SM75.csv"));
         let sm80 = ("SM80", include_str!("../latency/SM80.csv"));
@@ -127,20 +122,21 @@ impl Tables {
         let sm90 = ("SM90", include_str!("../latency/SM90.csv"));
         let sm100 = ("SM100", include_str!("../latency/SM100.csv"));
         let sm120 = ("SM120", include_str!("../latency/SM120.csv"));
-        let (name, akin, mined) = match target.number() {
-            70 | 72 => ("SM70", Some("SM75"), sm70),
-            75 => ("SM75", None, sm75),
-            80 => ("SM80", None, sm80),
-            86..=88 => ("SM87", None, sm87),
-            89 => ("SM89", None, sm89),
-            90 => ("SM90", Some("SM80 and SM100"), sm90),
-            100 => ("SM100", None, sm100),
+        let (name, akin, mined) = match target {
+            Target::Sm70 | Target::Sm72 => ("SM70", Some("SM75"), sm70),
+            Target::Sm75 => ("SM75", None, sm75),
+            Target::Sm80 => ("SM80", None, sm80),
+            Target::Sm86 | Target::Sm87 | Target::Sm88 => ("SM87", None, sm87),
+            Target::Sm89 => ("SM89", None, sm89),
+            Target::Sm90 | Target::Sm90a => ("SM90", Some("SM80 and SM100"), sm90),
+            Target::Sm100 | Target::Sm100a => ("SM100", None, sm100),
             // As 100, but for 64-bit floating point and 8-bit matrix products.
-            101 | 103 | 110 => ("SM110", Some("SM100"), sm100),
-            120 | 121 => ("SM120", Some("SM100"), sm120),
-            _ => return None,
+            Target::Sm101 | Target::Sm101a | Target::Sm103 | Target::Sm103a | Target::Sm110 | Target::Sm110a => {
+                ("SM110", Some("SM100"), sm100)
+            }
+            Target::Sm120 | Target::Sm120a | Target::Sm121 | Target::Sm121a => ("SM120", Some("SM100"), sm120),
         };
-        Some(Tables { name, akin, mined })
+        Tables { name, akin, mined }
     }
 
     /// Where the numbers of `nak.csv` come from.
@@ -158,8 +154,8 @@ const QUEUES: &str = include_str!("../latency/queues.csv");
 
 impl Model {
     /// The model of a target.
-    pub fn new(target: Target) -> Result<Model, NoModel> {
-        let tables = Tables::of(target).ok_or(NoModel(target))?;
+    pub fn new(target: Target) -> Model {
+        let tables = Tables::of(target);
         let mut model = Model::bare();
         model.read_nak(&tables);
         for line in tables.mined.1.lines().skip(1) {
@@ -167,22 +163,21 @@ impl Model {
         }
         model.spread();
         model.sum_up();
-        Ok(model)
+        model
     }
 
     /// Mesa NAK's numbers only, to mine with.
-    pub fn of_nak(target: Target) -> Result<Model, NoModel> {
-        let tables = Tables::of(target).ok_or(NoModel(target))?;
+    pub fn of_nak(target: Target) -> Model {
+        let tables = Tables::of(target);
         let mut model = Model::bare();
         model.read_nak(&tables);
         model.sum_up();
-        Ok(model)
+        model
     }
 
     /// Whether one table of mined numbers is for both.
     pub fn is_shared(a: Target, b: Target) -> bool {
-        let name = |target| Tables::of(target).map(|t| t.mined.0);
-        name(a).is_some() && name(a) == name(b)
+        Tables::of(a).mined.0 == Tables::of(b).mined.0
     }
 
     fn bare() -> Model {
@@ -467,7 +462,7 @@ mod tests {
     fn tables_are_whole() {
         assert_eq!(wrong_rows(NAK, 1, 6), [""; 0]);
         for target in Target::ALL {
-            let Some(tables) = Tables::of(target) else { continue };
+            let tables = Tables::of(target);
             assert_eq!(wrong_rows(tables.mined.1, 0, 8), [""; 0], "{}", tables.name);
             let of = |l: &str| {
                 l.split(',')
@@ -486,9 +481,7 @@ mod tests {
     #[test]
     fn a_mined_number_is_never_below_naks() {
         for target in Target::ALL {
-            let (Ok(all), Ok(nak)) = (Model::new(target), Model::of_nak(target)) else {
-                continue;
-            };
+            let (all, nak) = (Model::new(target), Model::of_nak(target));
             for (mine, base) in all.needs.iter().zip(&nak.needs) {
                 if let (Some((mine, _)), Some((base, Source::Nak))) = (mine, base) {
                     assert!(mine >= base, "{target}: {mine} below {base}");
@@ -499,7 +492,7 @@ mod tests {
 
     #[test]
     fn write_order_follows_from_how_long_both_take() {
-        let model = Model::new(Target::Sm87).expect("a model");
+        let model = Model::new(Target::Sm87);
         let class = |name| model.classes().named(name).expect("a class");
         let need = |a, b| model.need(Kind::Waw, Port::P, class(a), class(b), Latency::Fixed);
         assert_eq!(need("alu", "alu"), Need::Cycles(1, Source::Nak));

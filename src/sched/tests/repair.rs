@@ -9,7 +9,7 @@ use sass2mlir_sched::{Model, check, repair};
 
 /// The scheduling columns after the repair, and which instructions changed.
 fn repaired(listing: &str) -> (Vec<String>, Vec<u32>) {
-    let model = Model::new(Target::Sm87).expect("a model");
+    let model = Model::new(Target::Sm87);
     let kernel = kernel(listing);
     let done = repair(isa(), &model, &kernel).unwrap_or_else(|e| panic!("{listing}\n{e}"));
     let code: Vec<u8> = done.words.iter().flat_map(|w| w.0.to_le_bytes()).collect();

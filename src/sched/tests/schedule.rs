@@ -13,7 +13,7 @@ use sass2mlir_sched::code::Code;
 use sass2mlir_sched::{Model, assign, check, estimate, schedule, time};
 
 fn model() -> Model {
-    Model::new(Target::Sm87).expect("a model")
+    Model::new(Target::Sm87)
 }
 
 fn columns(words: &[Word]) -> Vec<String> {
