@@ -87,6 +87,8 @@ check-targets: oracles
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" SASS_OWN="$(OWN)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test targets -- --nocapture
 	@tests/oracles/assemblers.sh "$(ORACLES)" "$(CORPUS)" "$(OWN)"
+	@[ ! -x "$(ORACLES)/assemblers/bin/basalt" ] || python3 tests/oracles/schedulers.py --tools "$(ORACLES)" --program $(PROGRAM) \
+	  --basalt "$(ORACLES)/assemblers/bin/basalt" --sample 6 tests/kernels/emu/*.cu
 	SASS_EMU_KERNELS="$(OWN)/emu" cargo test --release --package sass2mlir-emu --test host -- --nocapture
 	SASS_EMU_KERNELS="$(OWN)/emu" SASS_TIMING_EVERY=13 cargo test --release --package sass2mlir-engine --test timing -- --nocapture
 

@@ -72,7 +72,7 @@ pub struct KernelReport {
     pub rescheduled: usize,
     /// Why the kernel is byte-identical although a pass in apply mode was to rewrite it.
     pub left_alone: Option<String>,
-    /// What passes that are for speed or registers cost and bring, where the target has a latency model.
+    /// What passes that are for speed or registers cost and bring, where they changed something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub costs: Option<Costs>,
     /// What executing the kernel before and after has shown, where somebody did.
