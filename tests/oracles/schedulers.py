@@ -86,7 +86,7 @@ def main():
         )
     who = "NVIDIA's"
     print(f"{who}: {unclean[who]} not clean by sass2mlir check, {objections[who]} not clean by basalt verify")
-    sys.exit(mean(0) > mean(1) or unclean["ours"] > 0)
+    sys.exit(unclean["ours"] + objections["ours"] > 0)
 
 
 if __name__ == "__main__":
