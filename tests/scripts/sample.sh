@@ -13,4 +13,4 @@ if ! { tests/scripts/deps.sh python && tests/oracles/setup.sh "$oracles"; }; the
   exit
 fi
 cargo build --release --package sass2mlir-probe
-time target/release/probe check --sm all --words 50 --nvdisasm "$oracles/bin/nvdisasm"
+time "${CARGO_TARGET_DIR:-target}/release/probe" check --sm all --words 50 --nvdisasm "$oracles/bin/nvdisasm"
