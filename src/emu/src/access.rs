@@ -435,11 +435,28 @@ fn ldgsts(i: &mut Decode<'_>) -> Built {
 }
 
 /// `LDSM`: 8x8 matrices of halves. Lanes 8n to 8n+7 give the addresses of the rows of matrix n; lane l gets the two elements of row l/4 at
-/// columns 2(l%4), or, transposed, of column l/4.
-fn ldsm(i: &mut Decode<'_>) -> Built {
+/// Whether 8 by 8 matrices are transposed on their way, and how many there are.
+fn matrices(i: &mut Decode<'_>) -> Result<(bool, u16), String> {
     i.need(&[("16", ())])?;
     let transposed = i.need(&[("M88", false), ("MT88", true)])?;
-    let count = i.choose(&[("2", 2u16), ("4", 4)]).unwrap_or(1);
+    Ok((transposed, i.choose(&[("2", 2u16), ("4", 4)]).unwrap_or(1)))
+}
+
+/// A row of a matrix in shared memory: eight lanes have the addresses of one matrix.
+fn matrix_row(doing: Doing, addresses: &Wide, matrix: u16, row: usize) -> Touch {
+    let lane = usize::from(matrix) * 8 + row;
+    Touch {
+        doing,
+        kind: Where::Shared,
+        address: addresses[lane],
+        size: 16,
+        lane,
+    }
+}
+
+/// columns 2(l%4), or, transposed, of column l/4.
+fn ldsm(i: &mut Decode<'_>) -> Built {
+    let (transposed, count) = matrices(i)?;
     let d = i.dst_wide(count)?;
     let place = Place::take(i, Where::Shared)?;
     i.end()?;
@@ -451,15 +468,7 @@ fn ldsm(i: &mut Decode<'_>) -> Built {
         for n in 0..count {
             let mut tile = [[0u16; 8]; 8];
             for (row, out) in tile.iter_mut().enumerate() {
-                let lane = usize::from(n) * 8 + row;
-                let touch = Touch {
-                    doing: Doing::Load,
-                    kind: Where::Shared,
-                    address: addresses[lane],
-                    size: 16,
-                    lane,
-                };
-                let b = bytes(w, env, touch)?;
+                let b = bytes(w, env, matrix_row(Doing::Load, &addresses, n, row))?;
                 *out = std::array::from_fn(|c| u16::from_le_bytes([b[2 * c], b[2 * c + 1]]));
             }
             let element = |r: usize, c: usize| u32::from(if transposed { tile[c][r] } else { tile[r][c] });
@@ -475,9 +484,7 @@ fn ldsm(i: &mut Decode<'_>) -> Built {
 
 /// `STSM`: the way back of `LDSM`.
 fn stsm(i: &mut Decode<'_>) -> Built {
-    i.need(&[("16", ())])?;
-    let transposed = i.need(&[("M88", false), ("MT88", true)])?;
-    let count = i.choose(&[("2", 2u16), ("4", 4)]).unwrap_or(1);
+    let (transposed, count) = matrices(i)?;
     let place = Place::take(i, Where::Shared)?;
     let a = i.src_wide(count)?;
     i.end()?;
@@ -493,15 +500,7 @@ fn stsm(i: &mut Decode<'_>) -> Built {
                 (v[r * 4 + c / 2] >> (c % 2 * 16)) as u16
             };
             for row in 0..8 {
-                let lane = usize::from(n) * 8 + row;
-                let touch = Touch {
-                    doing: Doing::Store,
-                    kind: Where::Shared,
-                    address: addresses[lane],
-                    size: 16,
-                    lane,
-                };
-                let b = bytes(w, env, touch)?;
+                let b = bytes(w, env, matrix_row(Doing::Store, &addresses, n, row))?;
                 for (c, to) in b.chunks_exact_mut(2).enumerate() {
                     to.copy_from_slice(&element(row, c).to_le_bytes());
                 }
