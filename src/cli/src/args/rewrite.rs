@@ -1,11 +1,13 @@
 //! What the commands that write another file take.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use clap::{Args, ValueHint};
 use isa::{Control, Target};
 
 use super::Input;
+use crate::output;
 use crate::representation::Pipeline;
 
 /// The file that a command writes.
@@ -22,6 +24,13 @@ pub struct Rewritten {
     /// Report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl Rewritten {
+    /// Writes the new bytes of a file.
+    pub fn write(&self, bytes: &[u8], input: &Path, old: &[u8]) -> Result<()> {
+        output::write_rewritten(&self.output, bytes, input, old, self.strip_mercury)
+    }
 }
 
 /// `regalloc`

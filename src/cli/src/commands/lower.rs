@@ -104,13 +104,7 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
             "{into}: has no kernel {name} for {target}, which {text_name} replaces; `sass2mlir info {into}` lists them"
         );
     }
-    output::write_rewritten(
-        &a.result.output,
-        &opened.rebuild(&replaced)?,
-        &a.into,
-        opened.bytes(),
-        a.result.strip_mercury,
-    )?;
+    a.result.write(&opened.rebuild(&replaced)?, &a.into, opened.bytes())?;
     if a.result.json {
         output::json(out, &report)?;
         return Ok(Finding::Good);

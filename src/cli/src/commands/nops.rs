@@ -37,13 +37,7 @@ pub fn run(a: &args::Nops, out: &mut dyn Write) -> Result<Finding> {
         }
         list = Some(output::stage(&a.list, text.as_bytes(), None)?);
     }
-    output::write_rewritten(
-        &a.result.output,
-        &done.bytes,
-        &a.input.file,
-        file.bytes(),
-        a.result.strip_mercury,
-    )?;
+    a.result.write(&done.bytes, &a.input.file, file.bytes())?;
     list.map_or(Ok(()), output::Staged::commit)?;
     match a.result.json {
         true => output::json(out, &done.kernels)?,

@@ -19,13 +19,7 @@ pub fn run(a: &args::Schedule, out: &mut dyn Write) -> Result<Finding> {
     let done = engine::reschedule(&opened, &images, a.keep_order, &|name| file.wants(name), &|| bar.inc(1));
     bar.finish_and_clear();
     let done = done.with_context(|| file.name())?;
-    output::write_rewritten(
-        &a.result.output,
-        &done.bytes,
-        &a.input.file,
-        file.bytes(),
-        a.result.strip_mercury,
-    )?;
+    a.result.write(&done.bytes, &a.input.file, file.bytes())?;
     let left_alone = done.kernels.iter().filter(|k| k.left_alone.is_some()).count();
     if a.result.json {
         output::json(out, &done.kernels)?;
