@@ -1,6 +1,6 @@
 //! Where the lanes of a warp are together: which instructions a warp executes once for all lanes that still run.
 //!
-//! Lanes part at a branch whose condition may differ between them. They are together again behind a `BSYNC` at the place that its `BSSY`
+//! Lanes part at a branch whose condition may differ between them. They are together again behind a `BSYNC` that waits, at the place that its `BSSY`
 //! named, if they were together at the `BSSY`: the barrier waits for all of them. Nothing else is taken to bring them together, neither that
 //! all ways meet nor a `WARPSYNC`, and a barrier that a `BREAK` names or that anything but a `BSSY` has written brings nobody together.
 //! Lanes that have ended do not count.
@@ -155,7 +155,7 @@ impl<'k> Walk<'k> {
                 let barrier = usize::from(slot.pin(op.word()).number()) % BARRIERS;
                 let mark = match isa.form(layout.form).map_or("", |f| f.mnemonic()) {
                     "BSSY" if !layout.is_guarded(op.word()) => Mark::Arm(barrier, walk.named(op)),
-                    "BSYNC" if !layout.is_guarded(op.word()) => Mark::Sync(barrier),
+                    "BSYNC" if !layout.is_guarded(op.word()) && waits(isa, kernel, op) => Mark::Sync(barrier),
                     "BREAK" => {
                         walk.broken |= 1 << barrier;
                         Mark::Disarm(barrier)
@@ -308,6 +308,13 @@ impl<'k> Walk<'k> {
         ops.for_each(|op| self.step(op, &mut state));
         !state.together || self.is_choice(last)
     }
+}
+
+/// A `BSYNC` waits for the lanes of its barrier. From sm_100 on it does so only where it says that lanes must meet; behind a loop in which
+/// lanes wait for a lock that one of them holds it does not.
+fn waits(isa: &Isa, kernel: &Kernel, op: Op<'_>) -> bool {
+    let says = |inst| isa.has_modifier(inst, "RECONVERGENT") || isa.has_modifier(inst, "RELIABLE");
+    kernel.target.number() < 100 || op.inst().is_some_and(says)
 }
 
 /// A call that comes back: one that is really a branch ends its block.

@@ -13,17 +13,26 @@ fn isa() -> &'static Isa {
 
 /// A kernel from a listing, without regard to its scheduling.
 fn kernel(listing: &str) -> ir::Kernel {
+    kernel_for(Target::Sm87, listing)
+}
+
+fn kernel_for(target: Target, listing: &str) -> ir::Kernel {
+    let isa = Isa::for_target(target).expect("the target is embedded");
     let control: Control = "B------:R-:W-:-:S05".parse().expect("a scheduling column");
-    let sections = Assembler::new(isa()).listing(listing, Some(control)).expect(listing);
+    let sections = Assembler::new(isa).listing(listing, Some(control)).expect(listing);
     let words: &[Word] = &sections[0].words;
     let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    ir::lift(isa(), &ir::Source::new("k", Target::Sm87, &bytes)).expect(listing)
+    ir::lift(isa, &ir::Source::new("k", target, &bytes)).expect(listing)
 }
 
 /// By instruction: all lanes are together there.
 fn together(listing: &str) -> String {
-    let kernel = kernel(listing);
-    let uniformity = Uniformity::new(isa(), &kernel);
+    together_in(&kernel(listing))
+}
+
+fn together_in(kernel: &ir::Kernel) -> String {
+    let isa = Isa::for_target(kernel.target).expect("the target is embedded");
+    let uniformity = Uniformity::new(isa, kernel);
     let mark = |op| {
         if uniformity.convergence.together(kernel.op(op)) {
             '='
@@ -31,7 +40,7 @@ fn together(listing: &str) -> String {
             '<'
         }
     };
-    instructions(&kernel).map(|(_, op, _)| mark(op)).collect()
+    instructions(kernel).map(|(_, op, _)| mark(op)).collect()
 }
 
 /// What lanes agree about in the last value that is written to each register.
@@ -95,6 +104,26 @@ fn a_barrier_brings_lanes_together_and_nothing_else() {
     assert_eq!(together(&parted(["BSSY B0, 0x60", "BSYNC B1"])), "====<<<<");
     assert_eq!(together(&parted(["BSSY B0, 0x70", "BSYNC B0"])), "====<<<<");
     assert_eq!(together(&parted(["BMOV.32 B0, 0xffffffff", "BSYNC B0"])), "====<<<<");
+}
+
+/// From sm_100 on a `BSYNC` says whether it waits.
+#[test]
+fn a_barrier_that_does_not_wait_brings_nobody_together() {
+    let parted = |kind: &str| {
+        let listing = format!(
+            "S2R R0, SR_TID.X ;
+             ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+             BSSY{kind} B0, 0x60 ;
+             @P0 BRA 0x50 ;
+             MOV R1, R0 ;
+             BSYNC{kind} B0 ;
+             MOV R2, R0 ;
+             EXIT ;"
+        );
+        together_in(&kernel_for(Target::Sm100, &listing))
+    };
+    assert_eq!(parted(".RECONVERGENT"), "====<<==");
+    assert_eq!(parted(""), "====<<<<");
 }
 
 #[test]
