@@ -3,7 +3,7 @@
 //! A refused word makes a rule: the bits whose flip makes it legal, and their value, are refused. Where that is too wide, a legal
 //! word in it makes an exception the same way. A word is legal when every rule allows it.
 
-use union_gen::tsv::LegalRow;
+use union_gen::family::LegalRow;
 
 /// Words whose bits under `mask` are `value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

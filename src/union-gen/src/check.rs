@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::bits::Bits;
+use crate::family::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow, WidthRow};
 use crate::filler::FillerRow;
 use crate::names::{FILES, FieldName, KINDS, Kind, Map, Owner, holes};
-use crate::tsv::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow, Row, WidthRow};
+use crate::tsv::Row;
 
 /// One thing that is wrong, with file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::tsv::{self, Family, FormRow, Row, TsvError, word};
+use crate::family::{Family, FormRow};
+use crate::tsv::{self, Row, TsvError, word};
 
 /// One form that compilers use.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,12 @@
 //! Reads the instruction tables in `opcodes/` and packs them for `isa` (build time only).
 //!
-//! The schema is `opcodes/README.md`; [`tsv`] and [`hand`] are its only readers and writers, shared with the prober.
+//! The schema is `opcodes/README.md`; [`family`], [`hand`] and [`filler`] have the rows, [`tsv`] is their only reader and
+//! writer, shared with the prober.
 
 pub mod bits;
 pub mod blob;
 pub mod check;
+pub mod family;
 pub mod filler;
 pub mod hand;
 pub mod names;
@@ -18,9 +20,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::check::{Problem, check, check_fillers};
+use crate::family::Family;
 use crate::filler::FillerRow;
 use crate::hand::{AliasRow, SemanticsRow};
-use crate::tsv::{Family, Row, TsvError};
+use crate::tsv::{Row, TsvError};
 
 /// The variable that chooses the targets to embed: `sm_87,sm_90a`; unset or empty means all.
 pub const ACTIVE: &str = "SASS_ACTIVE_SMS";
@@ -212,7 +215,7 @@ pub fn pack(opcodes: &Path, active: Option<&str>) -> Result<Packed, GenError> {
                 if !problems.is_empty() {
                     return Err(GenError::Problems(problems));
                 }
-                inputs.extend(tsv::FILES.map(|f| dir.join(f)));
+                inputs.extend(family::FILES.map(|f| dir.join(f)));
                 let left_out = check::unexplained_shapes(&family).len();
                 let entry = (
                     packer.family(&family, &fillers),

@@ -8,8 +8,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use crate::family::{FormRow, ModifierRow};
 use crate::hand::{PIPES, SemanticsRow, TERMINATORS};
-use crate::tsv::{self, FormRow, ModifierRow, Row, TsvError};
+use crate::tsv::{self, Row, TsvError};
 
 /// Where the files are, from the root of the repository.
 pub const FOLDER: &str = "dialect/include/Sass";

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use crate::bits::Bits;
 use crate::blob::{Pool, Record, assemble};
 use crate::check::unexplained_shapes;
+use crate::family::{Family, FieldRow, FormRow, LegalRow, WidthRow};
 use crate::filler::{Filler, FillerRow, expect};
 use crate::hand::{AliasRow, Condition, SemanticsRow};
 use crate::names::{FieldName, Kind, Map, Owner};
-use crate::tsv::{Family, FieldRow, FormRow, LegalRow, WidthRow};
 
 /// Collects families, targets and the hand-written tables, and writes the blob.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use isa::Isa;
-use union_gen::tsv::Family;
+use union_gen::family::Family;
 
 use super::model::{Matcher, Model};
 use super::predict;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use union_gen::tsv::{Family, FieldRow};
+use union_gen::family::{Family, FieldRow};
 
 /// What the rows of a form say, accesses aside.
 type Rows<'a> = Vec<(&'a str, String)>;

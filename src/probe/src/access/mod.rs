@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use isa::Target;
 use union_gen::bits::Bits;
-use union_gen::tsv::{Family, FieldRow, WidthRow};
+use union_gen::family::{Family, FieldRow, WidthRow};
 
 use crate::options;
 use crate::plr::{Answers, Oracle};

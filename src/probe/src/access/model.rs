@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use union_gen::bits::Bits;
-use union_gen::tsv::{Family, FieldRow};
+use union_gen::family::{Family, FieldRow};
 
 use crate::plr::File;
 use crate::rules::Rules;

@@ -6,7 +6,7 @@ use super::words::Touch;
 use crate::plr::File;
 use std::collections::BTreeSet;
 use union_gen::bits::Bits;
-use union_gen::tsv::{Family, FieldRow};
+use union_gen::family::{Family, FieldRow};
 
 /// Loads whose source predicate the tool shows as read and written.
 const PREDICATED_LOADS: &[&str] = &["LD", "LDG", "LDGSTS"];

@@ -1,6 +1,6 @@
 //! Inference on a made-up machine whose rules are known.
 
-use union_gen::tsv::{FieldRow, FormRow, MatchRow, ModifierRow, OperandRow};
+use union_gen::family::{FieldRow, FormRow, MatchRow, ModifierRow, OperandRow};
 
 use super::*;
 use crate::plr::{File, Line, OracleError, Usage};

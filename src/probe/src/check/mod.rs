@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use isa::{Field, FormId, Inst, Isa, Target, Word};
+use union_gen::family::Family;
 use union_gen::filler;
-use union_gen::tsv::Family;
 
 use crate::nvdisasm::Nvdisasm;
 use crate::{options, seeds};

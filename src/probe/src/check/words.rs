@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isa::{FormId, Isa, Word};
 use union_gen::bits::Bits;
-use union_gen::tsv::Family;
+use union_gen::family::Family;
 
 const CONTROL: u128 = 0xfffff << 105; // bits 124:105
 /// Tries before a form is given up on.

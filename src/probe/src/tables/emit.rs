@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use union_gen::bits::Bits;
-use union_gen::tsv::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow};
+use union_gen::family::{Family, FieldRow, FormRow, LegalRow, MatchRow, ModifierRow, OperandRow};
 
 use super::lab::{CONTROL, QUIET, quiet};
 use super::model::{Key, Linear, Model, Part};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use union_gen::tsv::Family;
+use union_gen::family::Family;
 
 /// The opcodes that are looked at: bits 11:0, in order; none means all.
 #[derive(Debug)]
