@@ -55,6 +55,12 @@ fn near_a_form() -> impl Strategy<Value = u128> {
     (prop::sample::select(fillers), flips).prop_map(|(word, flips)| flips.iter().fold(word, |w, bit| w ^ 1 << bit))
 }
 
+/// A word as [`near_a_form`] makes it, most with small register numbers, which meet each other, and branches that stay near.
+fn near_others() -> impl Strategy<Value = u128> {
+    const FAR: u128 = 0xf0 << 16 | 0xf0 << 24 | 0xf0 << 64 | 0xffff_ff00 << 40;
+    (near_a_form(), 0..6u8).prop_map(|(word, any)| if any == 0 { word } else { word & !FAR })
+}
+
 /// The text of a small cubin's kernels, as `lift` prints it.
 fn lifted() -> String {
     let bytes = bundled("sm_87/jump_table.cubin");
@@ -149,4 +155,23 @@ proptest! {
     fn mlir_text_parse_does_not_panic(data in prop_oneof![1 => noise(), 9 => damaged_text(&lifted())]) {
         targets::mlir_text_parse(&data);
     }
+
+    #[test]
+    fn emulate_does_not_panic(threads in any::<u8>(), words in vec(near_others(), 1..40)) {
+        let words = words.iter().flat_map(|w| w.to_le_bytes());
+        targets::emulate(&std::iter::once(threads).chain(words).collect::<Vec<u8>>());
+    }
+}
+
+#[test]
+fn most_forms_that_are_emulated_at_random_are_executed() {
+    let isa = isa::Isa::for_target(isa::Target::Sm87).expect("the tables of sm_87 are embedded");
+    let words: Vec<isa::Word> = isa.forms().map(|f| f.filler()).collect();
+    let kept: usize = words.chunks(100).map(|chunk| targets::runnable(chunk).1).sum();
+    // Graphics and video forms are the rest.
+    assert!(
+        kept * 2 > words.len(),
+        "only {kept} of {} forms are executed",
+        words.len()
+    );
 }

@@ -2,6 +2,7 @@
 //! must come back as it went in.
 
 use cubin::{Container, Image, Patch};
+use emu::{Launch, LaunchError, Memory, Program};
 use isa::{FormId, Inst, Isa, Target, Word};
 
 /// Reads a cubin and everything in it; writes it back unchanged.
@@ -149,6 +150,69 @@ pub fn mlir_text_parse(data: &[u8]) {
     let printed = ir::print_module(&kernels);
     let again = ir::parse_module(&printed).unwrap_or_else(|e| panic!("printed text does not parse: {e}\n{printed}"));
     assert!(ir::print_module(&again) == printed, "printing is not stable");
+}
+
+/// Runs the words as a kernel on the emulator: it ends, stops with a reason, or refuses. The first byte chooses the threads
+/// of a block; the bytes are the kernel's memory, too.
+pub fn emulate(data: &[u8]) {
+    let Some((threads, data)) = data.split_first() else {
+        return;
+    };
+    let words: Vec<Word> = Word::all(data).take(40).collect();
+    let (file, _) = runnable(&words);
+    let image = Image::parse(&file).expect("the template with other code parses");
+    let program = Program::new(&image, TEMPLATE_KERNEL).expect("what is not emulated was taken out");
+    let mut memory = Memory::new();
+    let address = memory.place("data", data[..data.len().min(256)].to_vec(), 0);
+    let launch = Launch {
+        grid: [2, 1, 1],
+        block: [u32::from(threads % 80) + 1, 1, 1],
+        dynamic_shared: 1024,
+        params: address.to_le_bytes().repeat(8),
+        max_steps: 30_000,
+        ..Launch::default()
+    };
+    match emu::launch(&program, &launch, &mut memory, None) {
+        Ok(_) => {}
+        Err(LaunchError::Fault(fault)) => assert!(!fault.to_string().is_empty()),
+        Err(LaunchError::Prepare(e)) => assert!(!e.to_string().is_empty()),
+    }
+}
+
+const TEMPLATE: &[u8] = include_bytes!("../../tests/kernels/sm_87/own_features.cubin");
+const TEMPLATE_KERNEL: &str = "int_ops";
+
+/// A cubin whose kernel begins with `words`, where what is not emulated became a NOP, and how many of them stayed.
+pub fn runnable(words: &[Word]) -> (Vec<u8>, usize) {
+    let isa = Isa::for_target(Target::Sm87).expect("the tables of sm_87 are embedded");
+    let filler = |name| {
+        let form = isa.form_by_name(name).and_then(|form| isa.form(form));
+        form.unwrap_or_else(|| panic!("sm_87 has {name}")).filler()
+    };
+    let (nop, exit) = (filler("NOP_0x918"), filler("EXIT_0x94d_P"));
+    let image = Image::parse(TEMPLATE).expect("the template parses");
+    let code = image.code(TEMPLATE_KERNEL).expect("the template has the kernel");
+    let room = code.bytes.len() / 16;
+    let mut all: Vec<Word> = words.iter().copied().chain([exit]).collect();
+    all.resize(room.max(all.len()), nop);
+    all.truncate(room);
+    let build = |words: &[Word]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let mut patch = Patch::new(&image);
+        patch.replace_code(code, &bytes).expect("code of the same length fits");
+        patch.finish()
+    };
+    let first = build(&all);
+    let first_image = Image::parse(&first).expect("the template with other code parses");
+    let refused = Program::new(&first_image, TEMPLATE_KERNEL)
+        .expect("words that are not emulated are listed, not refused")
+        .missing;
+    let mut kept = words.len();
+    for missing in refused.iter().filter(|m| m.section == TEMPLATE_KERNEL) {
+        all[missing.offset as usize / 16] = nop;
+        kept -= 1;
+    }
+    (build(&all), kept)
 }
 
 /// Each field set to what it holds gives the same word; set to other numbers, it holds them and nothing else moved.
