@@ -128,3 +128,28 @@ fn the_report_says_what_went_in_and_what_came_out() {
     let (_, said) = moved.run(&take_out[..take_out.len() - 1]);
     assert!(said.ends_with(&format!("{lines} instructions taken out\n")), "{said}");
 }
+
+/// Sections of coarse alignment follow code that grows and shrinks, and go back where they were.
+#[test]
+fn what_follows_keeps_its_alignment() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| s(&dir.path().join(name)).to_owned();
+    let [list, moved, back] = ["list", "moved", "back"].map(path);
+    let nops = |args: &[&str]| {
+        let done = run(&[&["nops"], args].concat());
+        assert_eq!(done.code, 0, "{}", done.out);
+    };
+    for sm in ["sm_90a", "sm_110a", "sm_120a"] {
+        let file = s(&kernels(&format!("seeds/{sm}/hopper.cubin"))).to_owned();
+        for every in ["1", "2", "3", "5", "8", "50"] {
+            nops(&[&file, "--every", every, "--list", &list, "-o", &moved]);
+            let bytes = fs::read(&moved).expect("the cubin");
+            let image = cubin::Image::parse(&bytes).expect("a cubin");
+            let misplaced = |s: &&cubin::elf::Section<'_>| !s.offset.is_multiple_of(s.align.max(1));
+            assert_eq!(image.sections().iter().find(misplaced), None, "{sm}");
+            nops(&[&moved, "--take-out", "--list", &list, "-o", &back]);
+            let same = fs::read(&back).expect("a cubin") == fs::read(&file).expect("a cubin");
+            assert!(same, "{sm}, every {every}");
+        }
+    }
+}

@@ -27,6 +27,7 @@ pub mod nvinfo;
 mod params;
 mod patch;
 mod rebuild;
+mod relayout;
 pub mod reloc;
 mod target;
 

@@ -6,6 +6,7 @@
 use crate::code::Code;
 use crate::elf::{Section, SymbolSection, section_type};
 use crate::nvinfo::{self, Attribute, Value};
+use crate::relayout::{PROGRAM_HEADER, Relayout, SECTION_HEADER};
 use crate::{CubinError, Image, debug_frame};
 
 /// New code for one section, and where its instructions went.
@@ -74,12 +75,10 @@ const UNREAD: &[&str] = &[
 
 /// The file with the given sections replaced.
 pub fn move_code(image: &Image<'_>, moves: &[CodeMove]) -> Result<Vec<u8>, CubinError> {
-    let mut moves: Vec<&CodeMove> = moves.iter().collect();
-    moves.sort_by_key(|m| image.sections().get(m.section).map_or(0, |s| s.offset));
     let mut file = Mover {
         image,
         bytes: image.bytes().to_vec(),
-        moves,
+        moves: moves.iter().collect(),
     };
     if file.moves.is_empty() {
         return Ok(file.bytes);
@@ -97,13 +96,10 @@ struct Mover<'i, 'a> {
     image: &'i Image<'a>,
     /// The file with the old layout.
     bytes: Vec<u8>,
-    /// By place in the file.
     moves: Vec<&'i CodeMove>,
 }
 
-/// Section headers, program headers and symbols in the file.
-const SECTION_HEADER: usize = 64;
-const PROGRAM_HEADER: usize = 56;
+/// Bytes of a symbol in the file.
 const SYMBOL: usize = 24;
 
 impl Mover<'_, '_> {
@@ -137,21 +133,6 @@ impl Mover<'_, '_> {
             let n = section.size as usize / 16 + 1;
             if !section.is_code() || m.instruction.len() != n || m.label.len() != n {
                 return self.refused(section, 0, "the movement is of other code");
-            }
-            let growth = (m.code.len() as i64 - section.size as i64).unsigned_abs();
-            let coarsest = self
-                .image
-                .sections()
-                .iter()
-                .filter(|s| s.offset > section.offset)
-                .map(|s| s.align.max(1))
-                .max();
-            if !growth.is_multiple_of(coarsest.unwrap_or(1)) {
-                return self.refused(
-                    section,
-                    0,
-                    format!("grows by {growth} bytes, which would break the alignment of what follows"),
-                );
             }
         }
         Ok(())
@@ -382,52 +363,41 @@ impl Mover<'_, '_> {
         Ok(())
     }
 
-    /// Where a byte of the old file is in the new one.
-    fn shifted(&self, offset: u64) -> u64 {
-        let grown = self.moves.iter().filter_map(|m| {
-            let section = &self.image.sections()[m.section];
-            (section.offset + section.size <= offset).then(|| m.code.len() as i64 - section.size as i64)
-        });
-        offset.wrapping_add_signed(grown.sum())
-    }
-
+    /// The file with everything where it goes now.
     fn laid_out(mut self) -> Result<Vec<u8>, CubinError> {
+        let moves = self.moves.clone();
+        let moved = |n: usize| moves.iter().find(|m| m.section == n);
+        let layout = Relayout::new(self.image, |n| moved(n).map(|m| m.code.len() as u64))?;
         let header = *self.image.header();
-        for (n, section) in self.image.sections().iter().enumerate().skip(1) {
-            let at = header.section_table as usize + SECTION_HEADER * n;
-            let size = self
-                .moves
-                .iter()
-                .find(|m| m.section == n)
-                .map_or(section.size, |m| m.code.len() as u64);
-            let offset = self.shifted(section.offset);
+        for section in self.image.sections().iter().skip(1) {
+            let at = header.section_table as usize + SECTION_HEADER * section.index;
+            let size = moved(section.index).map_or(section.size, |m| m.code.len() as u64);
+            let offset = layout.section(section.index).unwrap_or(section.offset);
             self.put(at + 24, &offset.to_le_bytes());
             self.put(at + 32, &size.to_le_bytes());
         }
         for (n, segment) in self.image.segments().iter().enumerate() {
+            let Some((start, size)) = layout.segment(segment) else {
+                return Err(CubinError::Malformed {
+                    place: format!("segment {n}"),
+                    offset: segment.offset,
+                    what: "it does not begin and end with a section".to_owned(),
+                });
+            };
             let at = header.segment_table as usize + PROGRAM_HEADER * n;
-            // The table of program headers itself lies behind all code or before it.
-            let start = self.shifted(segment.offset);
-            let size = self.shifted(segment.offset + segment.file_size) - start;
-            let memory = segment.memory_size + size - segment.file_size;
+            let memory = (segment.memory_size + size).wrapping_sub(segment.file_size);
             self.put(at + 8, &start.to_le_bytes());
             self.put(at + 32, &size.to_le_bytes());
             self.put(at + 40, &memory.to_le_bytes());
         }
-        let (sections, segments) = (self.shifted(header.section_table), self.shifted(header.segment_table));
-        self.put(40, &sections.to_le_bytes());
-        if !self.image.segments().is_empty() {
-            self.put(32, &segments.to_le_bytes());
+        let (sections, segments) = layout.tables();
+        sections.into_iter().for_each(|at| self.put(40, &at.to_le_bytes()));
+        segments.into_iter().for_each(|at| self.put(32, &at.to_le_bytes()));
+        let mut out = layout.apply(&self.bytes);
+        for m in &moves {
+            let at = layout.section(m.section).unwrap_or_default() as usize;
+            out[at..at + m.code.len()].copy_from_slice(&m.code);
         }
-        let mut out = Vec::with_capacity(self.bytes.len());
-        let mut copied = 0;
-        for m in &self.moves {
-            let section = &self.image.sections()[m.section];
-            out.extend_from_slice(&self.bytes[copied..section.offset as usize]);
-            out.extend_from_slice(&m.code);
-            copied = (section.offset + section.size) as usize;
-        }
-        out.extend_from_slice(&self.bytes[copied..]);
         Ok(out)
     }
 }
