@@ -1,7 +1,7 @@
 //! Registers that a file names beside the code: in attributes of single instructions, which follow when values move to other registers,
-//! and in call frames, whose registers then stay as they are.
+//! and in call frames and attributes of longer stretches of code, whose registers stay as they are.
 
-use cubin::nvinfo::{self, Attribute, code as attribute};
+use cubin::nvinfo::{self, Attribute, Value, code as attribute};
 use cubin::{Code, CubinError, Image, Patch};
 use ir::{Kernel, OpKind, Pin};
 use isa::RegFile;
@@ -10,14 +10,14 @@ use isa::RegFile;
 const NONE: u32 = u32::MAX;
 /// Kind of a register number in bits 31:24, as DWARF of these files has it too: the general ones.
 const GENERAL: u32 = 5;
-/// What an `EIATTR_MBARRIER_INSTR_OFFSETS` record is: u32 offset, u32 general register, u32 immediate, u8 kind, u8, u8 uniform register, u8.
-const MBARRIER: usize = 16;
+/// Kinds of operands in `EIATTR_INSTR_REG_MAP`: none, and a general register.
+const OPERANDS: [u8; 2] = [1, 2];
 
 /// What a file says of a kernel's registers.
 pub struct Named<'i> {
     places: Vec<Place<'i>>,
-    /// General registers that call frames name.
-    pub frames: Vec<Pin>,
+    /// General registers that keep their values: call frames name them, or attributes.
+    pub fixed: Vec<Pin>,
 }
 
 /// A register number in an attribute.
@@ -43,13 +43,14 @@ impl<'i> Named<'i> {
         let frames = cubin::frame_registers(image, code.section).map_err(|e| e.to_string())?;
         let mut named = Named {
             places: Vec::new(),
-            frames: frames.into_iter().map(|n| Pin::new(RegFile::R, n)).collect(),
+            fixed: frames.into_iter().map(general).collect(),
         };
         for a in &code.attributes {
             match a.code {
                 attribute::COOP_GROUP_MASK_REGIDS => named.masks(code, a)?,
                 attribute::MBARRIER_INSTR_OFFSETS => named.barriers(image, a)?,
-                attribute::INSTR_REG_MAP | attribute::ATOM16_EMUL_INSTR_REG_MAP => return Err(unreadable(a)),
+                attribute::INSTR_REG_MAP => named.operands(a)?,
+                attribute::ATOM16_EMUL_INSTR_REG_MAP => named.addresses(a)?,
                 _ => {}
             }
         }
@@ -73,25 +74,52 @@ impl<'i> Named<'i> {
             if number >> 24 != GENERAL || number & 0xff_ffff >= 0xff {
                 return Err(unreadable(masks));
             }
-            self.add(masks, 4 * n, offset, Pin::new(RegFile::R, number as u8));
+            self.add(masks, 4 * n, offset, general(number as u8));
         }
         Ok(())
     }
 
-    /// The registers of the address of a barrier in shared memory.
+    /// The registers of the address of a barrier in shared memory: u32 offset, u32 general register, u32 immediate, u8 kind, u8, u8 uniform
+    /// register, u8.
     fn barriers(&mut self, image: &Image<'_>, barriers: &Attribute<'i>) -> Result<(), String> {
-        let zero = isa::RegFile::UR;
-        let zero = ir::zero_number(image.target(), zero).unwrap_or(0xff);
-        for (n, record) in barriers.payload.chunks_exact(MBARRIER).enumerate() {
-            let (offset, general, uniform) = (word(&record[..4]), word(&record[4..8]), record[14]);
-            if general > 0xff {
+        let zero = ir::zero_number(image.target(), RegFile::UR).unwrap_or(0xff);
+        for (at, record) in records(barriers)? {
+            let (offset, address, uniform) = (word(&record[..4]), word(&record[4..8]), record[14]);
+            if address > 0xff {
                 return Err(unreadable(barriers));
             }
-            if general != 0xff {
-                self.add(barriers, MBARRIER * n + 4, offset, Pin::new(RegFile::R, general as u8));
+            if address != 0xff {
+                self.add(barriers, at + 4, offset, general(address as u8));
             }
             if uniform != 0xff && uniform != zero {
-                self.add(barriers, MBARRIER * n + 14, offset, Pin::new(RegFile::UR, uniform));
+                self.add(barriers, at + 14, offset, Pin::new(RegFile::UR, uniform));
+            }
+        }
+        Ok(())
+    }
+
+    /// What instructions on barriers work with: u32 offset, u8 kind of instruction, u8 kind of operand, u16 general register, u32 all ones.
+    /// Kinds of instructions: 1 `SYNCS.ARRIVE`, 2 the load of a barrier's phase, 3 the `NOP` before `ARRIVES`, which has no operand. The phase
+    /// is compared with the register, which the code may make only behind the load: so it stays in its place all along.
+    fn operands(&mut self, map: &Attribute<'_>) -> Result<(), String> {
+        let [none, register] = OPERANDS;
+        for (_, record) in records(map)? {
+            let (kind, number, rest) = (record[5], word(&record[6..8]), word(&record[8..12]));
+            match (record[4], number) {
+                (1 | 2, 0..0xff) if kind == register && rest == NONE => self.fixed.push(general(number as u8)),
+                (3, 0) if kind == none && rest == NONE => {}
+                _ => return Err(unreadable(map)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The address of 16 bits on which a loop of wider atomics works: u32 offset, u32 general register, of which the next may be part.
+    fn addresses(&mut self, map: &Attribute<'_>) -> Result<(), String> {
+        for (_, record) in records(map)? {
+            match word(&record[4..8]) {
+                first @ 0..0xfe => self.fixed.extend([first, first + 1].map(|n| general(n as u8))),
+                _ => return Err(unreadable(map)),
             }
         }
         Ok(())
@@ -140,6 +168,18 @@ impl<'i> Named<'i> {
         let mut places = self.places.iter();
         places.try_for_each(|p| patch.set_attribute(&p.attribute, p.at, &[p.pin.number()]))
     }
+}
+
+/// The records of an attribute, with their positions in the payload.
+fn records<'a>(a: &Attribute<'a>) -> Result<impl Iterator<Item = (usize, &'a [u8])>, String> {
+    match a.value().map_err(|e| e.to_string())? {
+        Value::Records { size, bytes } => Ok((0..).step_by(size).zip(bytes.chunks_exact(size))),
+        _ => Err(unreadable(a)),
+    }
+}
+
+fn general(number: u8) -> Pin {
+    Pin::new(RegFile::R, number)
 }
 
 fn word(bytes: &[u8]) -> u32 {

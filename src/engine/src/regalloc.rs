@@ -205,7 +205,7 @@ impl<'i> Work<'i> {
         };
         let mut named = Named::of(self.image, code)?;
         let mut constraints = Constraints {
-            reserved: named.frames.clone(),
+            reserved: named.fixed.clone(),
             in_flight: None,
         };
         let mut kernel = self.lift(code, code.bytes, named.held())?;
