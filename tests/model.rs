@@ -95,7 +95,7 @@ fn scrambled_then_fresh_allocation_is_the_same_kernel() {
     // Words that no table knows are the business of the gates on text.
     let sound = |why: &&&str| {
         [
-            "names registers",
+            "names registers: strip the debug information",
             "in no table",
             "make a hazard",
             "has a hazard as it is",
@@ -245,11 +245,11 @@ fn storm(oracles: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
         "{}: taking the NOPs out does not give the file back",
         file.display()
     );
-    // Words that no table knows are the business of the gates on text.
+    // Words that no table knows are the business of the gates on text; line tables and other debug information are not followed.
     let left: Vec<String> = text
         .lines()
         .filter_map(|l| Some(l.split_once(": left alone: ")?.1.to_owned()))
-        .filter(|why| !why.contains("in no table"))
+        .filter(|why| !why.contains("in no table") && !why.contains("strip the debug information"))
         .collect();
     Some((before.len(), places.len(), left))
 }
@@ -269,10 +269,7 @@ fn nops_move_code_and_everything_follows() {
     );
     let reasons: BTreeSet<&String> = done.iter().flat_map(|d| &d.2).collect();
     reasons.iter().take(20).for_each(|why| println!("  {why}"));
-    assert!(
-        nops > 0 && left * 100 <= kernels,
-        "more than 1% of the kernels cannot be moved"
-    );
+    assert!(nops > 0 && left == 0, "some kernels cannot be moved");
 }
 
 /// The comparison can fail: a label at another line, another text, a NOP that was not put in.
