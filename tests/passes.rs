@@ -1,4 +1,4 @@
-//! The gate of passes that keep every result bit for bit: each alone, over llama.cpp, warp-lang and the project's kernels for sm_87.
+//! The gate of passes that keep every result bit for bit: each alone, and all in random orders, over llama.cpp, warp-lang and the project's kernels for sm_87.
 //!
 //! Run by `make check-passes`. It prints what each pass brings by the estimates, and why it leaves alone what it leaves alone.
 
@@ -11,7 +11,10 @@ use common::*;
 use serde_json::Value;
 
 /// Passes that change no result.
-const PASSES: &[&str] = &["scalar-to-uniform"];
+const PASSES: [&str; 3] = ["const-bank-fold", "dce", "scalar-to-uniform"];
+
+/// Random orders of all of them.
+const ORDERS: usize = 2;
 
 /// Launches that the emulator has to compare of every kernel that it can run.
 const LAUNCHES: u64 = 20;
@@ -26,6 +29,23 @@ fn files() -> Vec<PathBuf> {
     files.sort_by_key(|f| std::fs::metadata(f).map_or(0, |m| m.len()));
     assert!(files.len() > 20, "only {} files for sm_87", files.len());
     files
+}
+
+/// Each pass alone, then all in random orders, which are the same in every run.
+fn lists() -> Vec<Vec<&'static str>> {
+    let mut lists: Vec<Vec<&str>> = PASSES.iter().map(|p| vec![*p]).collect();
+    let mut state = 8u64;
+    for _ in 0..ORDERS {
+        let mut order = PASSES.to_vec();
+        for n in (1..order.len()).rev() {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            order.swap(n, (state >> 33) as usize % (n + 1));
+        }
+        lists.push(order);
+    }
+    lists
 }
 
 /// What a pass did to all kernels.
@@ -46,7 +66,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, file: &Path, kernel: &Value) {
         self.kernels += 1;
-        let pass = &kernel["passes"][0];
+        let passes = || kernel["passes"].as_array().into_iter().flatten();
         let general = |why: &str| {
             why.split("0x")
                 .next()
@@ -56,13 +76,11 @@ impl Sum {
                 .unwrap_or_default()
                 .to_owned()
         };
-        for skipped in pass["skipped"].as_array().into_iter().flatten() {
+        for skipped in passes().flat_map(|p| p["skipped"].as_array().into_iter().flatten()) {
             *self.reasons.entry(general(text(&skipped["reason"]))).or_default() += 1;
         }
-        for why in [&pass["refused"], &kernel["left_alone"]]
-            .into_iter()
-            .filter(|why| why.is_string())
-        {
+        let whole = passes().map(|p| &p["refused"]).chain([&kernel["left_alone"]]);
+        for why in whole.filter(|why| why.is_string()) {
             *self
                 .reasons
                 .entry(format!("kernel: {}", general(text(why))))
@@ -72,7 +90,7 @@ impl Sum {
             return;
         }
         self.rewritten += 1;
-        self.sites += pass["sites"].as_u64().expect("a count");
+        self.sites += passes().filter_map(|p| p["sites"].as_u64()).sum::<u64>();
         for (sum, key) in self
             .logarithms
             .iter_mut()
@@ -186,8 +204,13 @@ fn passes_change_no_result() {
     println!(
         "pass: kernels rewritten, sites; executed; issue cycles, with waits, live registers (after over before, geometric mean)"
     );
-    for pass in PASSES {
-        let config = config(dir.path(), pass, "mode = \"apply\"\n");
+    for list in lists() {
+        let pass = list.join(", ");
+        let config = dir.path().join("pass.toml");
+        let entries = list
+            .iter()
+            .map(|name| format!("[[pass]]\nname = \"{name}\"\nmode = \"apply\"\n"));
+        std::fs::write(&config, entries.collect::<String>()).unwrap();
         let (mut all, mut q4_k) = (Sum::default(), Sum::default());
         for file in files() {
             let is_q4_k = file.to_string_lossy().contains("q4_k");
@@ -211,7 +234,7 @@ fn passes_change_no_result() {
                 .iter()
                 .for_each(|(why, n)| println!("  {n} not executed: {why}"));
         }
-        if *pass == "scalar-to-uniform" {
+        if pass == "scalar-to-uniform" {
             assert!(
                 q4_k.rewritten * 2 >= q4_k.kernels,
                 "{} of {}",

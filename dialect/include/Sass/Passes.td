@@ -13,6 +13,14 @@ class Sass_PortablePass<string name, list<Option> own = []> : Pass<"sass-" # nam
     Option<"report", "report", "bool", "false", "count the places, change nothing">];
 }
 
+def SassConstBankFold : Sass_PortablePass<"const-bank-fold"> {
+  let summary = "read numbers of the constant banks where they are used";
+}
+
+def SassDce : Sass_PortablePass<"dce"> {
+  let summary = "make NOPs of instructions whose results nobody reads";
+}
+
 def SassFfmaDeftz : Sass_PortablePass<"ffma-deftz"> {
   let summary = "drop .FTZ from FFMA: denormal operands and results are kept";
 }

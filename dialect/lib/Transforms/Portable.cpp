@@ -11,6 +11,8 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace sass {
+#define GEN_PASS_DEF_SASSCONSTBANKFOLD
+#define GEN_PASS_DEF_SASSDCE
 #define GEN_PASS_DEF_SASSFFMADEFTZ
 #define GEN_PASS_DEF_SASSRETARGETPARAM
 #define GEN_PASS_DEF_SASSSCALARTOUNIFORM
@@ -231,6 +233,8 @@ static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report
     }                                                                                                                          \
   };
 namespace {
+PORTABLE(ConstBankFold)
+PORTABLE(Dce)
 PORTABLE(FfmaDeftz)
 PORTABLE(RetargetParam)
 PORTABLE(ScalarToUniform)

@@ -24,6 +24,18 @@ fn benches(c: &mut Criterion) {
     group.bench_function("apply", |b| {
         one_core.install(|| b.iter(|| apply(&bytes, &config, &Options::default()).map(|o| o.bytes)));
     });
+    // One kernel of 968 instructions: lift, analyses, edits, hazards, estimates, patch.
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87/own_features.cubin");
+    let features = std::fs::read(path).expect("the bundled cubin");
+    let text = "[[pass]]\nname = \"scalar-to-uniform\"\nmode = \"apply\"\nfn = [\"local_spill\"]\n";
+    let config = Config::parse(text, "pass.toml", &Registry::default()).expect("a good configuration");
+    let done = apply(&features, &config, &Options::default()).expect("it works");
+    assert!(done.bytes.is_some(), "the kernel is rewritten: {:?}", done.report);
+    group.throughput(Throughput::Elements(968));
+    group.bench_function("scalar-to-uniform", |b| {
+        one_core.install(|| b.iter(|| apply(&features, &config, &Options::default()).map(|o| o.bytes)));
+    });
+    group.throughput(Throughput::Elements(instructions as u64));
     group.bench_function("roundtrip", |b| {
         one_core.install(|| {
             b.iter(|| {

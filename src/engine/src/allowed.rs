@@ -8,7 +8,8 @@ use crate::mask::AllowedBits;
 /// Adds the bits of the fields and modifiers that the edits name.
 pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &mut AllowedBits) -> Result<(), String> {
     let mut named: Vec<(ir::OpId, Named)> = Vec::with_capacity(edits.edits.len());
-    for edit in &edits.edits {
+    let mut list = edits.edits.iter().peekable();
+    while let Some(edit) = list.next() {
         match edit {
             ir::Edit::SetField { op, field, .. } => {
                 let form = form_of(isa, kernel, *op)?;
@@ -28,6 +29,15 @@ pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &
             ir::Edit::Replace { op, inst, .. } => {
                 inst_of(kernel, *op)?;
                 named.push((*op, Named::Word(inst.word.0)));
+            }
+            // One goes, and one that is put before it comes: everything keeps its place.
+            ir::Edit::Insert { before, inst, .. } => {
+                let erased = list.next_if(|next| matches!(next, ir::Edit::Erase { op } if op == before));
+                if erased.is_none() {
+                    return Err(format!("{edit:?}: this engine cannot check code that moves yet"));
+                }
+                inst_of(kernel, *before)?;
+                named.push((*before, Named::Word(inst.word.0)));
             }
             other => return Err(format!("{other:?}: this engine cannot check edits of that kind yet")),
         }

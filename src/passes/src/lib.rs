@@ -4,16 +4,21 @@
 //! on the device, inside a process that loads kernels. To add one: write the file, implement [`Pass`], list it in
 //! `builtin!`.
 
+mod const_bank_fold;
 pub mod convergence;
+mod dce;
 mod ffma_deftz;
 mod options;
+mod other_form;
 mod retarget_param;
 mod scalar_to_uniform;
-mod uniform_form;
 pub mod uniformity;
+mod values;
 
 use std::ops::Range;
 
+pub use const_bank_fold::ConstBankFold;
+pub use dce::Dce;
 pub use ffma_deftz::FfmaDeftz;
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use retarget_param::RetargetParam;
@@ -131,7 +136,7 @@ macro_rules! builtin {
         pub const BUILTIN_OPTIONS: &[(&str, &[OptionSpec])] = &[$(($pass::NAME, $pass::OPTIONS)),*];
     };
 }
-builtin!(FfmaDeftz, RetargetParam, ScalarToUniform);
+builtin!(ConstBankFold, Dce, FfmaDeftz, RetargetParam, ScalarToUniform);
 
 /// The passes that a configuration can name.
 #[derive(Clone)]

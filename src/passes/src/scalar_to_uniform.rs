@@ -18,12 +18,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir::{Edit, Flow, Kernel, Op, OpId, OpKind, Pin, Use, Uses, ValueId};
+use ir::{Edit, Kernel, Op, OpId, Use, Uses, ValueId};
 use isa::{Inst, Isa, RegFile};
 
 use crate::convergence::is_call;
-use crate::uniform_form::UniformForms;
+use crate::other_form::OtherForms;
 use crate::uniformity::{Agreement, Uniformity};
+use crate::values::{operands, prologue_end, reads_by_name, single_result};
 use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count, instructions};
 
 /// See the module's text.
@@ -115,7 +116,7 @@ struct Candidate {
 struct Search<'k> {
     kernel: &'k Kernel,
     uses: Uses,
-    forms: UniformForms,
+    forms: OtherForms,
     candidates: BTreeMap<ValueId, Candidate>,
     /// Uniform values that stay, by operation, and why.
     skipped: BTreeMap<OpId, &'static str>,
@@ -127,11 +128,11 @@ impl<'k> Search<'k> {
         let mut search = Search {
             kernel,
             uses: kernel.uses(),
-            forms: UniformForms::new(cx.isa),
+            forms: OtherForms::new(cx.isa),
             candidates: BTreeMap::new(),
             skipped: BTreeMap::new(),
         };
-        let prologue = prologue_end(kernel, &uniformity);
+        let prologue = prologue_end(kernel);
         for (offset, id, inst) in instructions(kernel) {
             let op = kernel.op(id);
             let Some(value) = single_result(kernel, op) else {
@@ -224,10 +225,8 @@ impl<'k> Search<'k> {
     fn reader(&mut self, op: OpId, registers: &BTreeMap<ValueId, u8>) -> Option<Inst> {
         let kernel = self.kernel;
         let mut inst = kernel.op(op).inst()?;
-        // What a guarded write keeps, or a call takes along, is named by no operand.
-        let named = kernel.op(op).layout()?.read_count();
-        let mut others = kernel.op(op).operands().iter().skip(named);
-        if others.any(|v| registers.contains_key(v)) {
+        let mut moving = kernel.op(op).operands().iter().filter(|v| registers.contains_key(v));
+        if !moving.all(|v| reads_by_name(kernel.op(op), *v)) {
             return None;
         }
         for (register, from) in held(kernel, kernel.op(op), registers) {
@@ -297,29 +296,6 @@ impl<'k> Search<'k> {
 /// A uniform register's number where it does not matter which.
 const ANY: u8 = 0;
 
-/// Byte offset behind the instructions that come before the kernel's first: they end with the one that sets the stack pointer, `R1`.
-fn prologue_end(kernel: &Kernel, uniformity: &Uniformity) -> u64 {
-    let stack = Pin::new(RegFile::R, 1);
-    let sets = |op: Op<'_>| {
-        let of_launch = |v: ValueId| kernel.pin(v) == stack && uniformity.of(v) == Agreement::Always;
-        op.results().any(of_launch)
-    };
-    let last = instructions(kernel).find(|(_, op, _)| sets(kernel.op(*op)));
-    last.map_or(0, |(offset, ..)| offset + 16)
-}
-
-/// The value that an instruction computes, if it writes one general register and does so whatever its guard says.
-fn single_result(kernel: &Kernel, op: Op<'_>) -> Option<ValueId> {
-    let layout = op
-        .layout()
-        .filter(|l| op.kind() == OpKind::Inst && l.flow == Flow::None)?;
-    let mut results = op.results();
-    let value = results
-        .next()
-        .filter(|_| results.next().is_none() && !layout.is_guarded(op.word()))?;
-    (kernel.pin(value).file() == RegFile::R).then_some(value)
-}
-
 /// General registers that an operation reads and that move: to which uniform register.
 fn held(kernel: &Kernel, op: Op<'_>, registers: &BTreeMap<ValueId, u8>) -> BTreeMap<u8, u8> {
     let moving = op
@@ -327,36 +303,4 @@ fn held(kernel: &Kernel, op: Op<'_>, registers: &BTreeMap<ValueId, u8>) -> BTree
         .iter()
         .filter_map(|v| Some((kernel.pin(*v).number(), *registers.get(v)?)));
     moving.collect()
-}
-
-/// What an instruction in the place of `op` reads, in the order of its accesses.
-fn operands(isa: &Isa, kernel: &Kernel, op: Op<'_>, inst: Inst, registers: &BTreeMap<ValueId, u8>) -> Vec<ValueId> {
-    let at = |v: &ValueId| match registers.get(v) {
-        Some(number) => Pin::new(RegFile::UR, *number),
-        None => kernel.pin(*v),
-    };
-    let known: BTreeMap<Pin, ValueId> = op.operands().iter().map(|v| (at(v), *v)).collect();
-    let guarded = isa
-        .guard(inst)
-        .is_some_and(|(file, reg, negated)| negated || !isa.is_zero(file, reg));
-    let accesses: Vec<isa::Access> = isa.accesses(inst).collect();
-    let reads = accesses.iter().filter(|a| a.dir.reads());
-    let merges = accesses
-        .iter()
-        .filter(|a| guarded && a.dir.writes() && !a.dir.reads() && !a.is_zero);
-    let pins = reads.chain(merges).flat_map(|a| {
-        let numbers = (0..a.width).map(|k| a.reg.saturating_add(k));
-        numbers.map(|n| {
-            if isa.is_zero(a.file, n) {
-                Pin::zero(a.file)
-            } else {
-                Pin::new(a.file, n)
-            }
-        })
-    });
-    pins.filter_map(|pin| match pin.is_zero() {
-        true => Some(ValueId::constant(pin.file())),
-        false => known.get(&pin).copied(),
-    })
-    .collect()
 }

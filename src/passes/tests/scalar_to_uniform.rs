@@ -1,29 +1,13 @@
 //! Where lanes are together, which values they share, and what `scalar-to-uniform` makes of both, on listings.
 
+mod common;
+
 use std::collections::BTreeMap;
 
-use isa::asm::Assembler;
-use isa::{Control, Isa, Target, Word};
+use common::{isa, kernel, kernel_for, run, trimmed};
+use isa::{Isa, Target};
 use sass2mlir_passes::uniformity::{Agreement, Uniformity};
-use sass2mlir_passes::{Context, Options, Pass, PassResult, Refusal, ScalarToUniform, instructions};
-
-fn isa() -> &'static Isa {
-    Isa::for_target(Target::Sm87).expect("built with sm_87")
-}
-
-/// A kernel from a listing, without regard to its scheduling.
-fn kernel(listing: &str) -> ir::Kernel {
-    kernel_for(Target::Sm87, listing)
-}
-
-fn kernel_for(target: Target, listing: &str) -> ir::Kernel {
-    let isa = Isa::for_target(target).expect("the target is embedded");
-    let control: Control = "B------:R-:W-:-:S05".parse().expect("a scheduling column");
-    let sections = Assembler::new(isa).listing(listing, Some(control)).expect(listing);
-    let words: &[Word] = &sections[0].words;
-    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    ir::lift(isa, &ir::Source::new("k", target, &bytes)).expect(listing)
-}
+use sass2mlir_passes::{PassResult, ScalarToUniform, instructions};
 
 /// By instruction: all lanes are together there.
 fn together(listing: &str) -> String {
@@ -49,29 +33,6 @@ fn agreement(listing: &str) -> BTreeMap<String, Agreement> {
     let uniformity = Uniformity::new(isa(), &kernel);
     let results = instructions(&kernel).flat_map(|(_, op, _)| kernel.op(op).results());
     results.map(|v| (kernel.pin(v).to_string(), uniformity.of(v))).collect()
-}
-
-fn run(listing: &str, pinned: &[u64]) -> Result<(String, PassResult), Refusal> {
-    let mut kernel = kernel(listing);
-    let cx = Context {
-        isa: isa(),
-        params: None,
-        pinned,
-    };
-    let found = ScalarToUniform.run(&cx, &kernel, &Options::default())?;
-    kernel.apply(isa(), &found.edits).expect("the edits fit");
-    let code = ir::lower(&kernel).expect("the pins hold");
-    let mut text = String::new();
-    for (n, inst) in isa().decode_all(&code).enumerate() {
-        isa().write_text(inst, 16 * n as u64, &mut text, None).expect("text");
-        text.push_str(" ;\n");
-    }
-    Ok((text, found))
-}
-
-/// The listing without the spaces that indent it.
-fn trimmed(listing: &str) -> String {
-    listing.lines().map(|l| format!("{}\n", l.trim())).collect()
 }
 
 fn reasons(found: &PassResult) -> Vec<(u64, &str)> {
@@ -231,7 +192,7 @@ fn a_parameter_moves_with_all_that_read_it() {
          ISETP.GT.AND P0, PT, R0, R9, PT ;
          @P0 IADD3 R5, R9, R7, R4 ;
          EXIT ;";
-    let (text, found) = run(listing, &[]).expect("it may run");
+    let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     let wanted = "IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;
          S2R R0, SR_TID.X ;
          ULDC UR0, c[0x0][0x210] ;
@@ -257,7 +218,7 @@ fn what_is_computed_from_each_other_moves_together() {
          MOV R6, c[0x0][0x164] ;
          IADD3 R5, R0, R6, R4 ;
          EXIT ;";
-    let (text, found) = run(listing, &[]).expect("it may run");
+    let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     let wanted = "S2R R0, SR_TID.X ;
          ULDC UR4, c[0x0][0x160] ;
          S2UR UR0, SR_CTAID.X ;
@@ -280,7 +241,7 @@ fn copies_and_sums_that_are_spelled_as_products_take_a_uniform_register() {
          IMAD.MOV.U32 R5, RZ, RZ, R2 ;
          STS [R0], R5 ;
          EXIT ;";
-    let (text, found) = run(listing, &[]).expect("it may run");
+    let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     let wanted = "S2R R0, SR_TID.X ;
          ULDC UR0, c[0x0][0x160] ;
          IADD3 R3, R0, -UR0, RZ ;
@@ -326,7 +287,7 @@ fn what_cannot_move_stays_and_is_told() {
     ];
     for (listing, wanted) in cases {
         let listing = format!("S2R R0, SR_TID.X ;\n{listing}");
-        let (text, found) = run(&listing, &[]).expect("it may run");
+        let (text, found) = run(&ScalarToUniform, &listing, &[]).expect("it may run");
         assert_eq!((found.sites, found.edits.edits.len()), (0, 0), "{listing}");
         let reasons = reasons(&found);
         assert!(wanted.iter().all(|r| reasons.contains(r)), "{listing}: {reasons:?}");
@@ -343,15 +304,20 @@ fn prologue_pinned_instructions_and_kernels_with_unknown_calls_stay() {
          IADD3 R3, R0, R3, R2 ;
          IADD3 R3, R1, R0, R3 ;
          EXIT ;";
-    let (text, found) = run(listing, &[]).expect("it may run");
+    let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     assert_eq!(found.sites, 1, "{text}");
     assert!(
         text.contains("ULDC UR0, c[0x0][0x160]") && text.contains("IADD3 R3, R0, UR0, R3"),
         "{text}"
     );
-    let (_, found) = run(listing, &[0x30]).expect("it may run");
+    let (_, found) = run(&ScalarToUniform, listing, &[0x30]).expect("it may run");
     assert_eq!(reasons(&found), [(0x30, "the file names the instruction")]);
-    let refused = run("MOV R2, c[0x0][0x160] ;\nCALL.ABS.NOINC R4 ;\nEXIT ;", &[]).unwrap_err();
+    let refused = run(
+        &ScalarToUniform,
+        "MOV R2, c[0x0][0x160] ;\nCALL.ABS.NOINC R4 ;\nEXIT ;",
+        &[],
+    )
+    .unwrap_err();
     assert!(
         refused.0.contains("code is called that the section does not hold"),
         "{refused}"
@@ -365,6 +331,6 @@ fn registers_that_the_code_names_are_not_taken() {
          MOV R2, c[0x0][0x160] ;
          IADD3 R3, R0, R2, RZ ;
          EXIT ;";
-    let (text, _) = run(listing, &[]).expect("it may run");
+    let (text, _) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     assert!(text.contains("ULDC UR2, c[0x0][0x160]"), "{text}");
 }

@@ -1,6 +1,6 @@
-//! The same instruction on the uniform datapath, or with a uniform register for an operand.
+//! The same instruction on the uniform datapath, or with a uniform register or a number of the constant banks for an operand.
 //!
-//! Both are found by their text: the assembler knows which forms a target has, and refuses what it has not. What it gives is held against
+//! They are found by their text: the assembler knows which forms a target has, and refuses what it has not. What it gives is held against
 //! the registers that are wanted, so that no text can mean another instruction than the one asked for.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use isa::asm::{Assembler, Statement};
 use isa::{Access, Control, Inst, Isa, OperandIx, RegFile};
 
 /// Makes instructions for one target.
-pub(crate) struct UniformForms {
+pub(crate) struct OtherForms {
     /// The target's instruction set.
     pub isa: &'static Isa,
     assembler: Assembler<'static>,
@@ -17,10 +17,10 @@ pub(crate) struct UniformForms {
     known: HashMap<String, Option<Inst>>,
 }
 
-impl UniformForms {
+impl OtherForms {
     /// For the target of `isa`.
-    pub fn new(isa: &'static Isa) -> UniformForms {
-        UniformForms {
+    pub fn new(isa: &'static Isa) -> OtherForms {
+        OtherForms {
             isa,
             assembler: Assembler::new(isa),
             known: HashMap::new(),
@@ -40,26 +40,64 @@ impl UniformForms {
         }
         let parts = Parts::of(self.isa, inst)?;
         let texts = uniform_texts(form.mnemonic(), self.isa.semantics(inst).uniform, &parts, to, renamed)?;
+        let mut read: Vec<u8> = Vec::new();
+        for access in self.accesses(inst).iter().filter(|a| a.dir.reads()) {
+            read.push(match access.file {
+                RegFile::R => renamed(access.reg)?,
+                _ => access.reg,
+            });
+        }
+        read.sort_unstable();
         let wanted = |made: &[Access]| {
+            let mut now: Vec<u8> = made.iter().filter(|a| a.dir.reads()).map(|a| a.reg).collect();
+            now.sort_unstable();
             let mut general = made
                 .iter()
                 .filter(|a| matches!(a.file, RegFile::R | RegFile::P) && !a.is_zero);
             let mut written = made.iter().filter(|a| a.dir.writes() && !a.is_zero);
-            general.next().is_none()
+            now == read
+                && general.next().is_none()
                 && written
                     .next()
                     .is_some_and(|a| (a.file, a.reg, a.width) == (RegFile::UR, to, 1))
                 && written.next().is_none()
         };
-        texts.iter().find_map(|text| {
-            self.made(text, Control::of(inst.word))
-                .filter(|i| wanted(&self.accesses(*i)))
-        })
+        let control = Control {
+            reuse: 0,
+            ..Control::of(inst.word)
+        };
+        texts
+            .iter()
+            .find_map(|text| self.made(text, control).filter(|i| wanted(&self.accesses(*i))))
+    }
+
+    /// The number of the constant banks, `c[0x0][0x160]`, that an instruction copies into a general register; `None` if it does something else.
+    pub fn copied_constant(&self, inst: Inst) -> Option<String> {
+        let parts = Parts::of(self.isa, inst)?;
+        let modifiers = parts.head.strip_prefix(self.isa.form(inst.form)?.mnemonic())?;
+        let source = copied(
+            self.isa.form(inst.form)?.mnemonic(),
+            modifiers,
+            &parts.operands[1..],
+            "RZ",
+        )?;
+        // Without a register in it.
+        (source.starts_with("c[") && !source.contains('R')).then(|| source.clone())
     }
 
     /// `inst` with uniform register `from` in place of general register `register`, wherever it reads that. `None`: an operand takes no
     /// uniform register, or the others leave none.
     pub fn reading(&mut self, inst: Inst, register: u8, from: u8) -> Option<Inst> {
+        self.reading_instead(inst, register, &format!("UR{from}"), Some((RegFile::UR, from)))
+    }
+
+    /// `inst` with a number of the constant banks, `c[0x0][0x160]`, in place of general register `register`. `None` as above.
+    pub fn reading_constant(&mut self, inst: Inst, register: u8, constant: &str) -> Option<Inst> {
+        self.reading_instead(inst, register, constant, None)
+    }
+
+    /// `by` is the text that takes the place of the register, and `named` the register in it.
+    fn reading_instead(&mut self, inst: Inst, register: u8, by: &str, named: Option<(RegFile, u8)>) -> Option<Inst> {
         let parts = Parts::of(self.isa, inst)?;
         let before = self.accesses(inst);
         let reads = |a: &&Access| a.file == RegFile::R && a.dir.reads() && a.reg == register && !a.is_zero;
@@ -73,14 +111,17 @@ impl UniformForms {
         }
         let mut expected: Vec<(RegFile, u8, u8, bool)> = before.iter().map(touched).collect();
         let at = expected.iter().position(|t| *t == touched(access))?;
-        (expected[at].0, expected[at].1) = (RegFile::UR, from);
+        match named {
+            Some((file, number)) => (expected[at].0, expected[at].1) = (file, number),
+            None => drop(expected.remove(at)),
+        }
         expected.sort_unstable_by_key(|t| (t.0 as u8, t.1, t.2, t.3));
         let mnemonic = self.isa.form(inst.form)?.mnemonic();
         let control = Control {
             reuse: 0,
             ..Control::of(inst.word)
         };
-        let texts = parts.with_operand(usize::from(n), register, from, mnemonic);
+        let texts = parts.with_operand(usize::from(n), register, by, mnemonic);
         texts.iter().find_map(|text| {
             let made = self.made(text, control)?;
             let mut now: Vec<_> = self.accesses(made).iter().map(touched).collect();
@@ -144,12 +185,12 @@ impl Parts {
         })
     }
 
-    /// Texts with a uniform register in operand `n`, or in one that it may change places with.
-    fn with_operand(&self, n: usize, register: u8, from: u8, mnemonic: &str) -> Vec<String> {
+    /// Texts with `by` in operand `n`, or in one that it may change places with.
+    fn with_operand(&self, n: usize, register: u8, by: &str, mnemonic: &str) -> Vec<String> {
         let Some(at) = self.numbers.iter().position(|m| *m == n) else {
             return Vec::new();
         };
-        let replaced = renamed(&self.operands[at], register, from);
+        let replaced = renamed(&self.operands[at], register, by);
         let mut texts = Vec::new();
         let mut operands = self.operands.clone();
         operands[at] = replaced;
@@ -212,12 +253,12 @@ fn sources(mnemonic: &str, modifiers: &[&str], operands: &[String]) -> std::ops:
 }
 
 /// An operand with its register replaced: `-R4` becomes `-UR9`.
-fn renamed(operand: &str, register: u8, from: u8) -> String {
+fn renamed(operand: &str, register: u8, by: &str) -> String {
     let name = format!("R{register}");
     let Some(at) = operand.find(&name) else {
         return operand.to_owned();
     };
-    format!("{}UR{from}{}", &operand[..at], &operand[at + name.len()..])
+    format!("{}{by}{}", &operand[..at], &operand[at + name.len()..])
 }
 
 /// Texts of what does on the uniform datapath what an instruction does: its counterpart, or a plainer instruction.
@@ -235,13 +276,7 @@ fn uniform_texts(
     let to = format!("UR{to}");
     let modifiers = parts.head.strip_prefix(mnemonic).unwrap_or_default();
     let constant = |o: &String| o.starts_with("c[");
-    // A copy, in any spelling.
-    let copied = match (mnemonic, modifiers, &operands[..]) {
-        ("MOV", "", [source]) | ("LDC", "", [source]) => Some(source),
-        ("IMAD", ".MOV.U32" | ".U32", [a, b, source]) if a == "URZ" && b == "URZ" => Some(source),
-        _ => None,
-    };
-    if let Some(source) = copied {
+    if let Some(source) = copied(mnemonic, modifiers, &operands, "URZ") {
         return Some(match constant(source) {
             true => vec![format!("ULDC {to}, {source}"), format!("LDCU {to}, {source}")],
             false => vec![format!("UMOV {to}, {source}")],
@@ -266,6 +301,15 @@ fn uniform_texts(
         }
     }
     Some(texts)
+}
+
+/// What an instruction copies, in any spelling; `zero` is what the constant register is called.
+fn copied<'o>(mnemonic: &str, modifiers: &str, operands: &'o [String], zero: &str) -> Option<&'o String> {
+    match (mnemonic, modifiers, operands) {
+        ("MOV", "", [source]) | ("LDC", "", [source]) => Some(source),
+        ("IMAD", ".MOV.U32" | ".U32", [a, b, source]) if a == zero && b == zero => Some(source),
+        _ => None,
+    }
 }
 
 /// An operand in uniform registers; `None` if a register of it is in none.
