@@ -244,6 +244,13 @@ typedef struct SassEngine {
    * if it is there, is how far the place that the code label names is from the next instruction, in bytes. */
   SassStatus (*bind)(const SassLayout *layout, SassWord *word, const SassPin *pins, size_t count, const int64_t *label, SassSink error,
                      void *user);
+
+  /* The name of field `index` of a form; empty past the last one. */
+  SassStr (*fieldName)(const SassLayout *layout, uint32_t index);
+  /* Hands out the modifiers that are printed ("FTZ"), in order, each in one call. */
+  void (*modifiers)(const SassLayout *layout, SassWord word, SassSink each, void *user);
+  /* The instruction as nvdisasm writes it; `offset` is where it is in its code (bytes), for the targets of branches. */
+  void (*text)(const SassLayout *layout, SassWord word, uint64_t offset, SassSink out, void *user);
 } SassEngine;
 
 /* Exported by the Rust side (libsass_engine). */

@@ -5,41 +5,9 @@ use std::sync::Arc;
 use ir::{Kernel, Layout, OpKind, Parts, Pin, ValueId};
 use isa::{Target, Word};
 
-use super::{CLayout, CWord, Str, layout_of};
+use plugin::abi::{Edge as CEdge, Str, Word as CWord, op, slice};
 
-/// `SassKernel`.
-#[repr(C)]
-pub struct CKernel {
-    name: Str,
-    sm: Str,
-    tail: *const CWord,
-    tail_count: u32,
-    op_count: u32,
-    block_count: u32,
-    layout_count: u32,
-    kinds: *const u8,
-    words: *const CWord,
-    layout: *const u32,
-    labels: *const u32,
-    operand_start: *const u32,
-    operands: *const u32,
-    result_start: *const u32,
-    pins: *const u16,
-    block_start: *const u32,
-    arg_start: *const u32,
-    edge_start: *const u32,
-    edges: *const CEdge,
-    edge_args: *const u32,
-    layouts: *const *const CLayout,
-}
-
-/// `SassEdge`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct CEdge {
-    to: u32,
-    args: u32,
-}
+use super::{CKernel, CLayout, layout_of};
 
 /// The arrays that are laid out differently here and in C. The others are lent.
 pub struct Arrays {
@@ -53,10 +21,7 @@ pub struct Arrays {
 }
 
 fn word(w: &Word) -> CWord {
-    CWord {
-        lo: w.0 as u64,
-        hi: (w.0 >> 64) as u64,
-    }
+    w.0.into()
 }
 
 impl Arrays {
@@ -70,14 +35,14 @@ impl Arrays {
             }
         }
         let kind = |kind: &OpKind| match kind {
-            OpKind::Inst => 0,
-            OpKind::Opaque => 1,
-            OpKind::Constant(_) => 2,
-            OpKind::LiveIn => 3,
-            OpKind::Label => 4,
-            OpKind::Entry => 5,
-            OpKind::Fall => 6,
-            OpKind::End => 7,
+            OpKind::Inst => op::INST,
+            OpKind::Opaque => op::OPAQUE,
+            OpKind::Constant(_) => op::CONSTANT,
+            OpKind::LiveIn => op::LIVE_IN,
+            OpKind::Label => op::LABEL,
+            OpKind::Entry => op::ENTRY,
+            OpKind::Fall => op::FALL,
+            OpKind::End => op::END,
         };
         Some(Arrays {
             kinds: parts.kinds.iter().map(kind).collect(),
@@ -116,18 +81,6 @@ impl Arrays {
             edge_args: parts.edge_args.as_ptr().cast(),
             layouts: self.layouts.as_ptr(),
         }
-    }
-}
-
-/// A slice from a pointer and a count; empty arrays may have any pointer.
-///
-/// # Safety
-/// `data` points to `count` elements that live for `'a`.
-unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
-    match count {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        _ => unsafe { std::slice::from_raw_parts(data, count) },
     }
 }
 
@@ -171,17 +124,19 @@ pub unsafe fn kernel(c: &CKernel) -> Result<Kernel, NoKernel> {
             .iter()
             .map(|&bits| Pin::from_bits(bits).ok_or("a value without a register"))
             .collect::<Result<_, _>>()?;
-        let word = |w: &CWord| Word(u128::from(w.hi) << 64 | u128::from(w.lo));
+        let word = |w: &CWord| Word((*w).into());
         let kinds = slice(c.kinds, ops).iter().zip(result_start).map(|(kind, &result)| {
-            Ok(match kind {
-                0 => OpKind::Inst,
-                1 => OpKind::Opaque,
-                2 => OpKind::Constant(pins.get(result as usize).ok_or("a constant without a register")?.file()),
-                3 => OpKind::LiveIn,
-                4 => OpKind::Label,
-                5 => OpKind::Entry,
-                6 => OpKind::Fall,
-                7 => OpKind::End,
+            Ok(match *kind {
+                op::INST => OpKind::Inst,
+                op::OPAQUE => OpKind::Opaque,
+                op::CONSTANT => {
+                    OpKind::Constant(pins.get(result as usize).ok_or("a constant without a register")?.file())
+                }
+                op::LIVE_IN => OpKind::LiveIn,
+                op::LABEL => OpKind::Label,
+                op::ENTRY => OpKind::Entry,
+                op::FALL => OpKind::Fall,
+                op::END => OpKind::End,
                 _ => return Err("an operation of an unknown kind"),
             })
         });

@@ -4,9 +4,11 @@ use std::ffi::c_void;
 
 use ir::{Pin, Wordless};
 use isa::control::ControlError;
-use isa::{FormId, Isa, Target};
+use isa::{FormId, Isa, Target, Word};
 
-use super::{CLayout, CWord, SinkFn, Str, guarded, known, status};
+use plugin::abi::{Sink, Str, Word as CWord, slice};
+
+use super::{CLayout, guarded, known, status};
 
 pub(super) unsafe extern "C" fn filler(target: u32, form: Str, word: *mut CWord) -> i32 {
     status(None, std::ptr::null_mut(), || {
@@ -40,7 +42,7 @@ fn find(isa: &Isa, name: &str) -> Result<FormId, String> {
     })
 }
 
-pub(super) unsafe extern "C" fn find_form(target: u32, name: Str, error: Option<SinkFn>, user: *mut c_void) -> i32 {
+pub(super) unsafe extern "C" fn find_form(target: u32, name: Str, error: Option<Sink>, user: *mut c_void) -> i32 {
     let mut found = -1;
     status(error, user, || {
         let isa = known(target).ok_or("the target's tables are not built in")?.isa;
@@ -63,14 +65,14 @@ pub(super) unsafe extern "C" fn set_operand(
     word: *mut CWord,
     operand: u32,
     pin: u16,
-    error: Option<SinkFn>,
+    error: Option<Sink>,
     user: *mut c_void,
 ) -> i32 {
     status(error, user, || {
         let own = layout.layout().ok_or("the word is in no table")?;
         let pin = Pin::from_bits(pin).ok_or("it is no register")?;
         // SAFETY: the caller's variable.
-        let changed = own.with_operand(unsafe { *word }.into(), operand as usize, pin)?;
+        let changed = own.with_operand(Word(unsafe { *word }.into()), operand as usize, pin)?;
         // SAFETY: the caller's variable.
         unsafe { *word = changed.0.into() };
         Ok(())
@@ -82,17 +84,11 @@ pub(super) unsafe extern "C" fn set_operand(
 /// # Safety
 /// `pins` are `count` of them, or there are none.
 unsafe fn registers(pins: *const u16, count: usize) -> Result<Vec<Pin>, String> {
-    let bits = match count {
-        0 => &[],
-        // SAFETY: as the caller says.
-        _ => unsafe { std::slice::from_raw_parts(pins, count) },
-    };
+    // SAFETY: as the caller says.
+    let bits = unsafe { slice(pins, count) };
     let pin = |bits: &u16| Pin::from_bits(*bits).ok_or("it is no register");
     Ok(bits.iter().map(pin).collect::<Result<_, _>>()?)
 }
-
-pub(super) type Assemble =
-    unsafe extern "C" fn(u32, Str, Str, *const u16, usize, Str, *mut CWord, Option<SinkFn>, *mut c_void) -> i32;
 
 pub(super) unsafe extern "C" fn assemble(
     target: u32,
@@ -102,7 +98,7 @@ pub(super) unsafe extern "C" fn assemble(
     count: usize,
     schedule: Str,
     word: *mut CWord,
-    error: Option<SinkFn>,
+    error: Option<Sink>,
     user: *mut c_void,
 ) -> i32 {
     status(error, user, || {
@@ -126,16 +122,13 @@ pub(super) unsafe extern "C" fn assemble(
     })
 }
 
-pub(super) type Bind =
-    unsafe extern "C" fn(&CLayout, *mut CWord, *const u16, usize, Option<&i64>, Option<SinkFn>, *mut c_void) -> i32;
-
 pub(super) unsafe extern "C" fn bind(
     layout: &CLayout,
     word: *mut CWord,
     pins: *const u16,
     count: usize,
     label: Option<&i64>,
-    error: Option<SinkFn>,
+    error: Option<Sink>,
     user: *mut c_void,
 ) -> i32 {
     status(error, user, || {
@@ -144,7 +137,8 @@ pub(super) unsafe extern "C" fn bind(
         let pins = unsafe { registers(pins, count)? };
         let target = Target::ALL[usize::from(layout.target)];
         // SAFETY: the caller's variable.
-        let bound = ir::bind(layout.isa, target, own, unsafe { *word }.into(), &pins, label.copied())?;
+        let old = Word(unsafe { *word }.into());
+        let bound = ir::bind(layout.isa, target, own, old, &pins, label.copied())?;
         // SAFETY: the caller's variable.
         unsafe { *word = bound.0.into() };
         Ok(())
@@ -154,7 +148,7 @@ pub(super) unsafe extern "C" fn bind(
 #[cfg(test)]
 mod tests {
     use ir::LayoutCache;
-    use isa::{RegFile, Word};
+    use isa::RegFile;
 
     use super::*;
 

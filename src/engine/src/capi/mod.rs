@@ -8,126 +8,46 @@ mod passes;
 mod text;
 
 use std::collections::HashMap;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::slice;
 use std::sync::{Arc, OnceLock, RwLock};
 
 use ir::{Flow, Layout, LayoutCache, Pin};
 
+use plugin::abi::{self, Sink, Str, Word as CWord, effect};
+
 use isa::{Effects, FormId, Inst, Isa, RegFile, Space, Target, Terminator, Word};
 
-pub use kernel::{Arrays, CEdge, CKernel, NoKernel, kernel};
-pub use passes::{CEdit, CPassContext, PassRun};
-use passes::{EditFn, RemarkFn};
+pub use kernel::{Arrays, NoKernel, kernel};
+pub use passes::PassRun;
 
-/// The version of the table, `SASS_ENGINE_ABI`.
-const ABI: u32 = 3;
-/// `SASS_FORM_OPAQUE`.
-const FORM_OPAQUE: u16 = 0xffff;
-
-/// A borrowed string, `SassStr`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Str {
-    data: *const c_char,
-    size: usize,
-}
-
-impl Str {
-    const fn new(text: &'static str) -> Str {
-        Str {
-            data: text.as_ptr().cast(),
-            size: text.len(),
-        }
-    }
-
-    /// The caller sees to it that the text lives long enough.
-    fn lent(text: &str) -> Str {
-        Str {
-            data: text.as_ptr().cast(),
-            size: text.len(),
-        }
-    }
-
-    /// The text; `None` if it is no UTF-8.
-    ///
-    /// # Safety
-    /// `data` points to `size` bytes that live for `'a`.
-    unsafe fn get<'a>(self) -> Option<&'a str> {
-        if self.size == 0 {
-            return Some("");
-        }
-        // SAFETY: the caller's promise.
-        std::str::from_utf8(unsafe { slice::from_raw_parts(self.data.cast(), self.size) }).ok()
-    }
-}
-
-/// An instruction word, `SassWord`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct CWord {
-    lo: u64,
-    hi: u64,
-}
-
-impl From<CWord> for Word {
-    fn from(w: CWord) -> Word {
-        Word(u128::from(w.hi) << 64 | u128::from(w.lo))
-    }
-}
-
-impl From<u128> for CWord {
-    fn from(bits: u128) -> CWord {
-        CWord {
-            lo: bits as u64,
-            hi: (bits >> 64) as u64,
-        }
-    }
-}
-
-/// `SassSink`.
-type SinkFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
+/// `SassKernel`.
+pub type CKernel = abi::Kernel<CLayout>;
+/// `SassEngine`.
+pub type Engine = abi::Engine<CLayout, PassRun>;
 
 /// `SassLayout`, with what only this side sees behind it.
 #[repr(C)]
 pub struct CLayout {
-    form: u16,
-    reads: u16,
-    target: u8,
-    effects: u8,
-    terminator: u8,
-    has_guard: u8,
-    has_label: u8,
-    is_call: u8,
-    space: u8,
-    pipe: u8,
-    is_uniform: u8,
-    registers: CWord,
-    semantic: CWord,
-    guard: CWord,
-    unguarded: CWord,
-    mnemonic: Str,
-    name: Str,
-    form_name: Str,
-    types: Str,
+    shown: abi::Layout,
     isa: &'static Isa,
     /// `None` for opaque words.
     layout: Option<Arc<Layout>>,
+}
+
+impl Deref for CLayout {
+    type Target = abi::Layout;
+
+    fn deref(&self) -> &abi::Layout {
+        &self.shown
+    }
 }
 
 // SAFETY: the pointers are to static text.
 unsafe impl Send for CLayout {}
 // SAFETY: it never changes.
 unsafe impl Sync for CLayout {}
-
-/// Effect bits of the header.
-mod effect {
-    pub const READ: u8 = 1;
-    pub const WRITE: u8 = 2;
-    pub const CONVERGENCE: u8 = 4;
-    pub const UNKNOWN: u8 = 16;
-}
 
 fn effects(isa: &Isa, inst: Inst) -> u8 {
     let semantics = isa.semantics(inst);
@@ -196,8 +116,8 @@ fn leak(text: &str) -> Str {
 
 impl CLayout {
     fn opaque(target: u8, isa: &'static Isa) -> CLayout {
-        CLayout {
-            form: FORM_OPAQUE,
+        let shown = abi::Layout {
+            form: abi::FORM_OPAQUE,
             reads: 0,
             target,
             effects: effect::UNKNOWN,
@@ -216,6 +136,9 @@ impl CLayout {
             name: Str::new(""),
             form_name: Str::new(""),
             types: Str::new(""),
+        };
+        CLayout {
+            shown,
             isa,
             layout: None,
         }
@@ -227,7 +150,7 @@ impl CLayout {
             form: layout.form,
         };
         let form = isa.form(layout.form);
-        CLayout {
+        let shown = abi::Layout {
             form: layout.form.0,
             reads: layout.read_count() as u16,
             effects: effects(isa, inst),
@@ -246,8 +169,12 @@ impl CLayout {
             form_name: form.as_ref().map_or(Str::new(""), |f| Str::new(f.name())),
             name: leak(layout.name.strip_prefix("sass.").unwrap_or(&layout.name)),
             types: leak(&layout.operand_types()),
+            ..CLayout::opaque(target, isa).shown
+        };
+        CLayout {
+            shown,
+            isa,
             layout: Some(layout),
-            ..CLayout::opaque(target, isa)
         }
     }
 }
@@ -308,12 +235,12 @@ impl CLayout {
 }
 
 /// Runs `body`; a panic becomes `otherwise`.
-fn guarded<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
+pub(crate) fn guarded<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }
 
 /// Runs `body`; an error or a panic becomes a status and a message.
-fn status(error: Option<SinkFn>, user: *mut c_void, body: impl FnOnce() -> Result<(), String>) -> i32 {
+pub(crate) fn status(error: Option<Sink>, user: *mut c_void, body: impl FnOnce() -> Result<(), String>) -> i32 {
     let message = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return 0,
         Ok(Err(message)) => message,
@@ -344,7 +271,7 @@ extern "C" fn target_name(target: u32) -> Str {
 
 extern "C" fn layout(target: u32, word: CWord) -> *const CLayout {
     guarded(std::ptr::null(), || {
-        known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.layout(word.into())))
+        known(target).map_or(std::ptr::null(), |k| std::ptr::from_ref(k.layout(Word(word.into()))))
     })
 }
 
@@ -375,8 +302,8 @@ unsafe extern "C" fn operands(layout: &CLayout, word: CWord, out: *mut u16, cap:
     guarded(0, || {
         let mut pins = PinsOut { out, cap, count: 0 };
         if let Some(l) = &layout.layout {
-            l.each_read(word.into(), |pin| pins.push(pin));
-            l.each_merge(word.into(), |pin| pins.push(pin));
+            l.each_read(Word(word.into()), |pin| pins.push(pin));
+            l.each_merge(Word(word.into()), |pin| pins.push(pin));
         }
         pins.count
     })
@@ -386,26 +313,34 @@ unsafe extern "C" fn results(layout: &CLayout, word: CWord, out: *mut u16, cap: 
     guarded(0, || {
         let mut pins = PinsOut { out, cap, count: 0 };
         if let Some(l) = &layout.layout {
-            l.each_write(word.into(), |pin| pins.push(pin));
+            l.each_write(Word(word.into()), |pin| pins.push(pin));
         }
         pins.count
     })
 }
 
+fn inst(layout: &CLayout, word: CWord) -> Inst {
+    Inst {
+        word: Word(word.into()),
+        form: FormId(layout.form),
+    }
+}
+
 /// The instruction and the position of a field.
 fn field(layout: &CLayout, word: CWord, name: Str) -> Result<(Inst, usize), String> {
-    let inst = Inst {
-        word: word.into(),
-        form: FormId(layout.form),
-    };
+    let inst = inst(layout, word);
     // SAFETY: a string of the header's type.
     let name = unsafe { name.get() }.unwrap_or("?");
-    let form = layout.isa.form(inst.form).ok_or("the word is in no table")?;
-    let at = form.field(name).ok_or_else(|| {
+    Ok((inst, field_of(layout.isa, inst, name)?))
+}
+
+/// The position of a field in an instruction's form.
+pub(crate) fn field_of(isa: &Isa, inst: Inst, name: &str) -> Result<usize, String> {
+    let form = isa.form(inst.form).ok_or("the word is in no table")?;
+    form.field(name).ok_or_else(|| {
         let all: Vec<&str> = form.fields().iter().map(|f| f.name).collect();
         format!("{} has no field `{name}`; it has {}", form.name(), all.join(", "))
-    })?;
-    Ok((inst, at))
+    })
 }
 
 unsafe extern "C" fn get_field(
@@ -413,7 +348,7 @@ unsafe extern "C" fn get_field(
     word: CWord,
     name: Str,
     value: *mut i64,
-    error: Option<SinkFn>,
+    error: Option<Sink>,
     user: *mut c_void,
 ) -> i32 {
     status(error, user, || {
@@ -430,7 +365,7 @@ unsafe extern "C" fn set_field(
     word: *mut CWord,
     name: Str,
     value: i64,
-    error: Option<SinkFn>,
+    error: Option<Sink>,
     user: *mut c_void,
 ) -> i32 {
     status(error, user, || {
@@ -443,7 +378,7 @@ unsafe extern "C" fn set_field(
     })
 }
 
-fn tokens(text: &str) -> Vec<&str> {
+pub(crate) fn tokens(text: &str) -> Vec<&str> {
     text.split('.').filter(|t| !t.is_empty()).collect()
 }
 
@@ -452,17 +387,14 @@ unsafe extern "C" fn edit_modifiers(
     word: *mut CWord,
     drop: Str,
     add: Str,
-    error: Option<SinkFn>,
+    error: Option<Sink>,
     user: *mut c_void,
 ) -> i32 {
     status(error, user, || {
         // SAFETY: strings of the header's type.
         let (drop, add) = unsafe { (drop.get().unwrap_or(""), add.get().unwrap_or("")) };
         // SAFETY: the caller's variable.
-        let inst = Inst {
-            word: unsafe { *word }.into(),
-            form: FormId(layout.form),
-        };
+        let inst = inst(layout, unsafe { *word });
         let changed = layout
             .isa
             .edit_modifiers(inst, &tokens(drop), &tokens(add))
@@ -475,10 +407,7 @@ unsafe extern "C" fn edit_modifiers(
 
 extern "C" fn get_shape(layout: &CLayout, word: CWord, operand: u32) -> Str {
     guarded(Str::new(""), || {
-        let inst = Inst {
-            word: word.into(),
-            form: FormId(layout.form),
-        };
+        let inst = inst(layout, word);
         let view = layout.isa.operand(inst, operand as usize);
         view.map_or(Str::new(""), |view| Str::new(view.shape()))
     })
@@ -489,15 +418,12 @@ unsafe extern "C" fn set_shape(
     word: *mut CWord,
     operand: u32,
     shape: Str,
-    error: Option<SinkFn>,
+    error: Option<Sink>,
     user: *mut c_void,
 ) -> i32 {
     status(error, user, || {
         // SAFETY: the caller's variable.
-        let inst = Inst {
-            word: unsafe { *word }.into(),
-            form: FormId(layout.form),
-        };
+        let inst = inst(layout, unsafe { *word });
         // SAFETY: a string of the header's type.
         let shape = unsafe { shape.get() }.unwrap_or("?");
         let changed = layout
@@ -510,37 +436,8 @@ unsafe extern "C" fn set_shape(
     })
 }
 
-/// The table, `SassEngine`.
-#[repr(C)]
-pub struct Engine {
-    abi: u32,
-    size: u32,
-    target_id: unsafe extern "C" fn(Str) -> i32,
-    target_name: extern "C" fn(u32) -> Str,
-    layout: extern "C" fn(u32, CWord) -> *const CLayout,
-    opaque: extern "C" fn(u32) -> *const CLayout,
-    operands: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
-    results: unsafe extern "C" fn(&CLayout, CWord, *mut u16, u32) -> u32,
-    skeleton: extern "C" fn(&CLayout, CWord, u32, SinkFn, *mut c_void),
-    get_field: unsafe extern "C" fn(&CLayout, CWord, Str, *mut i64, Option<SinkFn>, *mut c_void) -> i32,
-    set_field: unsafe extern "C" fn(&CLayout, *mut CWord, Str, i64, Option<SinkFn>, *mut c_void) -> i32,
-    edit_modifiers: unsafe extern "C" fn(&CLayout, *mut CWord, Str, Str, Option<SinkFn>, *mut c_void) -> i32,
-    filler: unsafe extern "C" fn(u32, Str, *mut CWord) -> i32,
-    run_pass: unsafe extern "C" fn(Str, &CKernel, &CPassContext, *mut *mut PassRun, SinkFn, *mut c_void) -> i32,
-    pass_edits: unsafe extern "C" fn(&PassRun, EditFn, *mut c_void),
-    pass_remarks: unsafe extern "C" fn(&PassRun, RemarkFn, *mut c_void),
-    free_pass_run: unsafe extern "C" fn(*mut PassRun),
-    find_form: unsafe extern "C" fn(u32, Str, Option<SinkFn>, *mut c_void) -> i32,
-    form_name: extern "C" fn(u32, u32) -> Str,
-    set_operand: unsafe extern "C" fn(&CLayout, *mut CWord, u32, u16, Option<SinkFn>, *mut c_void) -> i32,
-    get_shape: extern "C" fn(&CLayout, CWord, u32) -> Str,
-    set_shape: unsafe extern "C" fn(&CLayout, *mut CWord, u32, Str, Option<SinkFn>, *mut c_void) -> i32,
-    assemble: make::Assemble,
-    bind: make::Bind,
-}
-
 static TABLE: Engine = Engine {
-    abi: ABI,
+    abi: abi::ENGINE_ABI,
     size: size_of::<Engine>() as u32,
     target_id,
     target_name,
@@ -564,6 +461,9 @@ static TABLE: Engine = Engine {
     set_shape,
     assemble: make::assemble,
     bind: make::bind,
+    field_name: text::field_name,
+    modifiers: text::modifiers,
+    text: text::text,
 };
 
 /// The table of functions that the dialect's `sassSetEngine` takes.

@@ -5,23 +5,12 @@ use std::ffi::c_void;
 use ir::Edit;
 use isa::Isa;
 use passes::{OptionKind, OptionSpec, OptionValue, Options, Pass};
+use plugin::abi::{Edit as CEdit, EditFn, PassContext, RemarkFn, Sink, Str, edit as kind, slice};
 
-use super::kernel::{CKernel, kernel};
-use super::{CWord, SinkFn, Str, guarded, status};
+use super::kernel::kernel;
+use super::{CKernel, guarded, status};
 use crate::config::Mode;
 use crate::step::{Found, Place, look};
-
-/// `SassPassContext`.
-#[repr(C)]
-pub struct CPassContext {
-    /// Not 0: only look.
-    report: u32,
-    /// Where the parameters lie in constant bank 0; both 0 where that is not known.
-    params: [u32; 2],
-    /// Byte offsets, ascending, of instructions that the file names.
-    pinned: *const u64,
-    pinned_count: u32,
-}
 
 /// `SassPassRun`: what a pass found in a kernel.
 pub struct PassRun {
@@ -31,25 +20,6 @@ pub struct PassRun {
     isa: &'static Isa,
     kernel: ir::Kernel,
 }
-
-/// `SassEdit`.
-#[repr(C)]
-pub struct CEdit {
-    kind: u32,
-    op: u32,
-    field: Str,
-    value: i64,
-    drop: Str,
-    add: Str,
-    operand: u32,
-    new_value: u32,
-    word: CWord,
-    operands: *const u32,
-    operand_count: u32,
-}
-
-pub(super) type EditFn = unsafe extern "C" fn(*mut c_void, *const CEdit);
-pub(super) type RemarkFn = unsafe extern "C" fn(*mut c_void, u32, Str);
 
 /// Pass and options of `ffma-deftz{mode=apply}`, as MLIR prints a pass. `mode` and `entry` are not the pass's own.
 fn parse(text: &str) -> Result<(&'static dyn Pass, Options), String> {
@@ -93,9 +63,9 @@ fn option(spec: &OptionSpec, text: &str) -> Result<OptionValue, String> {
 pub(super) unsafe extern "C" fn run_pass(
     pass: Str,
     c_kernel: &CKernel,
-    context: &CPassContext,
+    context: &PassContext,
     out: *mut *mut PassRun,
-    error: SinkFn,
+    error: Sink,
     user: *mut c_void,
 ) -> i32 {
     status(Some(error), user, || {
@@ -105,11 +75,8 @@ pub(super) unsafe extern "C" fn run_pass(
         let kernel = unsafe { kernel(c_kernel) }.map_err(|e| e.to_string())?;
         let mode = if context.report != 0 { Mode::Report } else { Mode::Apply };
         let [start, end] = context.params;
-        let pinned = match context.pinned_count {
-            0 => &[][..],
-            // SAFETY: an array as the header says.
-            n => unsafe { std::slice::from_raw_parts(context.pinned, n as usize) },
-        };
+        // SAFETY: an array as the header says.
+        let pinned = unsafe { slice(context.pinned, context.pinned_count as usize) };
         let place = Place {
             params: (start < end).then_some((start, end)),
             pinned: pinned.to_vec(),
@@ -145,19 +112,7 @@ impl PassRun {
 pub(super) unsafe extern "C" fn pass_edits(run: &PassRun, each: EditFn, user: *mut c_void) {
     guarded((), || {
         for edit in &run.found.edits.edits {
-            let mut c = CEdit {
-                kind: 0,
-                op: 0,
-                field: Str::new(""),
-                value: 0,
-                drop: Str::new(""),
-                add: Str::new(""),
-                operand: 0,
-                new_value: 0,
-                word: 0u128.into(),
-                operands: std::ptr::null(),
-                operand_count: 0,
-            };
+            let mut c = CEdit::new(kind::FIELD, 0);
             let (dropped, added);
             match edit {
                 Edit::SetField { op, field, value } => {
@@ -165,23 +120,23 @@ pub(super) unsafe extern "C" fn pass_edits(run: &PassRun, each: EditFn, user: *m
                     c.field = Str::new(run.field_name(*op, *field));
                 }
                 Edit::EditModifiers { op, drop, add } => {
-                    (c.kind, c.op) = (1, op.0);
+                    (c.kind, c.op) = (kind::MODIFIERS, op.0);
                     (dropped, added) = (drop.join("."), add.join("."));
                     (c.drop, c.add) = (Str::lent(&dropped), Str::lent(&added));
                 }
                 Edit::ReplaceOperand { op, operand, value } => {
-                    (c.kind, c.op, c.operand, c.new_value) = (2, op.0, *operand as u32, value.0);
+                    (c.kind, c.op, c.operand, c.new_value) = (kind::OPERAND, op.0, *operand as u32, value.0);
                 }
                 Edit::Insert { before, inst, operands } => {
-                    (c.kind, c.op, c.word) = (3, before.0, inst.word.0.into());
+                    (c.kind, c.op, c.word) = (kind::INSERT, before.0, inst.word.0.into());
                     (c.operands, c.operand_count) = (operands.as_ptr().cast(), operands.len() as u32);
                 }
                 Edit::Replace { op, inst, operands } => {
-                    (c.kind, c.op, c.word) = (5, op.0, inst.word.0.into());
+                    (c.kind, c.op, c.word) = (kind::REPLACE, op.0, inst.word.0.into());
                     (c.operands, c.operand_count) = (operands.as_ptr().cast(), operands.len() as u32);
                 }
-                Edit::Move { op, before } => (c.kind, c.op, c.operand) = (6, op.0, before.0),
-                Edit::Erase { op } => (c.kind, c.op) = (4, op.0),
+                Edit::Move { op, before } => (c.kind, c.op, c.operand) = (kind::MOVE, op.0, before.0),
+                Edit::Erase { op } => (c.kind, c.op) = (kind::ERASE, op.0),
             }
             // SAFETY: a function of the header's type.
             unsafe { each(user, &c) };

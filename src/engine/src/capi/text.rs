@@ -1,10 +1,12 @@
-//! The text of instructions for C: skeletons with marks for SSA operands.
+//! The text of instructions for C: skeletons with marks for SSA operands, and what nvdisasm writes.
 
 use std::ffi::c_void;
 
 use ir::{Buffer, Sink, walk};
+use isa::{FormId, Word};
+use plugin::abi::{self, Str, Word as CWord};
 
-use super::{CLayout, CWord, SinkFn, guarded};
+use super::{CLayout, guarded, inst};
 
 /// `SASS_MARK`.
 const MARK: u8 = 1;
@@ -12,7 +14,7 @@ const MARK: u8 = 1;
 /// Writes an instruction's text with marks, in as few pieces as a small buffer allows.
 struct Skeleton {
     label: u32,
-    out: SinkFn,
+    out: abi::Sink,
     user: *mut c_void,
     /// Nothing was written yet: the first text begins with the dialect's name, which C++ writes itself.
     first: bool,
@@ -78,7 +80,7 @@ impl Sink for Skeleton {
     }
 }
 
-pub(super) extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out: SinkFn, user: *mut c_void) {
+pub(super) extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out: abi::Sink, user: *mut c_void) {
     guarded((), || {
         if let Some(l) = &layout.layout {
             let mut sink = Skeleton {
@@ -89,8 +91,36 @@ pub(super) extern "C" fn skeleton(layout: &CLayout, word: CWord, label: u32, out
                 buffer: [0; 256],
                 len: 0,
             };
-            let Ok(()) = walk(l, word.into(), &mut sink);
+            let Ok(()) = walk(l, Word(word.into()), &mut sink);
             sink.flush();
         }
+    });
+}
+
+pub(super) extern "C" fn field_name(layout: &CLayout, index: u32) -> Str {
+    guarded(Str::new(""), || {
+        let form = layout.isa.form(FormId(layout.form));
+        let field = form.and_then(|form| form.fields().get(index as usize));
+        field.map_or(Str::new(""), |field| Str::new(field.name))
+    })
+}
+
+pub(super) extern "C" fn modifiers(layout: &CLayout, word: CWord, each: abi::Sink, user: *mut c_void) {
+    guarded((), || {
+        for token in layout.isa.modifiers(inst(layout, word)) {
+            // SAFETY: a function of the header's type.
+            unsafe { each(user, token.as_ptr().cast(), token.len()) };
+        }
+    });
+}
+
+pub(super) extern "C" fn text(layout: &CLayout, word: CWord, offset: u64, out: abi::Sink, user: *mut c_void) {
+    guarded((), || {
+        let mut line = String::new();
+        let Ok(()) = layout.isa.write_text(inst(layout, word), offset, &mut line, None) else {
+            return;
+        };
+        // SAFETY: a function of the header's type.
+        unsafe { out(user, line.as_ptr().cast(), line.len()) };
     });
 }
