@@ -12,7 +12,7 @@ use isa::Target;
 use crate::representation::Ir;
 
 pub use emulate::{Run, Verify};
-pub use rewrite::{Apply, Asm, Lower, Nops, Regalloc, Schedule};
+pub use rewrite::{Apply, Asm, Lower, Nops, Plugins, Regalloc, Schedule};
 pub use show::{Check, Diff, Disasm, Info, Lift, Roundtrip};
 
 /// Exit codes, in `--help` of the program.
@@ -164,6 +164,7 @@ Examples:
 Examples:
   sass2mlir apply K.cubin --config pass.toml -o OUT.cubin
   sass2mlir apply K.cubin --config pass.toml --report-only
+  sass2mlir apply K.cubin --passes DIR --config pass.toml -o OUT.cubin        also the passes of plugins
   sass2mlir passes                                      the passes and their options
 
 pass.toml:
@@ -173,7 +174,10 @@ pass.toml:
   fn   = [\"*mul_mat*\"]       # globs; default: every kernel
   mode = \"report\"            # or \"apply\"; there is no default
 
-Kernels that no entry names stay byte-identical. A kernel that fails a check is left byte-identical, with the reason.")]
+Kernels that no entry names stay byte-identical. A kernel that fails a check is left byte-identical, with the reason.
+
+A plugin is a shared library that exports `sassGetPlugin` (sass_plugin.h; in C or Rust) or, where MLIR is built in, a pass
+plugin of MLIR. The first kind runs in a process of its own: one that crashes or does not end leaves its kernel as it was.")]
     Apply(Apply),
 
     /// Run a kernel on the emulator: no GPU needed
@@ -218,11 +222,22 @@ Exit code 1 when a kernel differs or could not be tried; the report names the fi
     #[command(after_help = "\
 Examples:
   sass2mlir passes
-  sass2mlir passes --json")]
+  sass2mlir passes --passes DIR --json                  with those of the plugins in a folder")]
     Passes {
+        /// The passes of the shared libraries in a folder
+        #[command(flatten)]
+        plugins: Plugins,
+
         /// Report as JSON
         #[arg(long)]
         json: bool,
+    },
+
+    /// The process of a plugin, which `apply` starts
+    #[command(hide = true)]
+    ServePlugin {
+        /// The shared library
+        library: PathBuf,
     },
 
     /// Print a completion script for a shell

@@ -11,6 +11,7 @@ mod labels;
 mod listing;
 mod npy;
 mod output;
+mod plugins;
 mod relocated;
 mod representation;
 mod rewritten;
@@ -76,7 +77,11 @@ fn run(cli: &Cli, out: &mut dyn Write) -> Result<Finding> {
         Command::Diff(a) => commands::diff::run(a, out),
         Command::Verify(a) => commands::verify::run(a, out),
         Command::Apply(a) => commands::apply::run(cli.ir, a, out),
-        Command::Passes { json } => commands::passes::run(*json, out),
+        Command::Passes { plugins, json } => commands::passes::run(cli.ir, plugins, *json, out),
+        Command::ServePlugin { library } => {
+            engine::plugins::serve(library)?;
+            Ok(Finding::Good)
+        }
         Command::Completions { shell } => {
             // What writes the script takes an error of its output for its own.
             let mut script = Vec::new();

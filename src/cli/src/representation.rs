@@ -1,12 +1,8 @@
 //! `--ir`: what holds kernels between lifting and lowering.
 
-#[cfg(feature = "mlir")]
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
-use engine::config::Draft;
+use anyhow::Result;
 use engine::{Internal, Representation};
 
 /// The values of `--ir`.
@@ -56,7 +52,7 @@ impl Pipeline {
 /// [`choose`] for a command that runs passes.
 pub fn choose_with(ir: Option<Ir>, pipeline: &Pipeline) -> Result<Box<dyn Representation>> {
     #[cfg(feature = "mlir")]
-    if ir != Some(Ir::Internal) {
+    if is_mlir(ir) {
         let reproducer = pipeline.mlir_reproducer.as_ref().map(|p| p.display().to_string());
         return Ok(Box::new(mlir::Mlir {
             pipeline: mlir::PipelineOptions {
@@ -72,6 +68,11 @@ pub fn choose_with(ir: Option<Ir>, pipeline: &Pipeline) -> Result<Box<dyn Repres
     }
 }
 
+/// True where kernels are held in MLIR.
+pub fn is_mlir(ir: Option<Ir>) -> bool {
+    cfg!(feature = "mlir") && ir != Some(Ir::Internal)
+}
+
 /// What the user chose; MLIR where it is built in and nothing was chosen.
 pub fn choose(ir: Option<Ir>) -> Result<Box<dyn Representation>> {
     match ir {
@@ -85,51 +86,4 @@ pub fn choose(ir: Option<Ir>) -> Result<Box<dyn Representation>> {
             "--ir mlir: this program was built without MLIR; `cargo build --release` builds it with MLIR (needs LLVM 22)"
         ),
     }
-}
-
-/// Where the passes are that [`native_passes`] does not give.
-pub fn other_passes(ir: Option<Ir>) -> &'static str {
-    match (cfg!(feature = "mlir"), ir) {
-        (false, _) => "passes of MLIR and of plugins need the build with MLIR",
-        (true, Some(Ir::Internal)) => "passes of MLIR and of plugins need `--ir mlir`",
-        (true, _) => "passes of plugins need `--passes DIR`",
-    }
-}
-
-/// The passes of a configuration that only MLIR has, after loading the plugins of a folder.
-pub fn native_passes(ir: Option<Ir>, folder: Option<&Path>, config: &Draft<'_>) -> Result<Vec<Box<dyn passes::Pass>>> {
-    let plugins = folder.map(plugins).transpose()?.unwrap_or_default();
-    #[cfg(feature = "mlir")]
-    if ir != Some(Ir::Internal) {
-        for plugin in &plugins {
-            mlir::load_pass_plugin(&plugin.display().to_string())?;
-        }
-        let known = passes::Registry::default();
-        let names: BTreeSet<&str> = config.pass_names().collect();
-        let native = names
-            .into_iter()
-            .filter(|name| known.get(name).is_none() && mlir::has_pass(name));
-        let boxed = |name: &str| Box::new(mlir::NativePass(name.to_owned())) as Box<dyn passes::Pass>;
-        return Ok(native.map(boxed).collect());
-    }
-    let _ = (ir, config);
-    match plugins.first() {
-        Some(plugin) => anyhow::bail!("{}: a plugin needs `--ir mlir`", plugin.display()),
-        None => Ok(Vec::new()),
-    }
-}
-
-/// The shared libraries in a folder, by name.
-fn plugins(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("--passes {}: cannot read the folder", folder.display()))?;
-    let mut plugins = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "so") {
-            plugins.push(path);
-        }
-    }
-    plugins.sort();
-    Ok(plugins)
 }

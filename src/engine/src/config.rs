@@ -124,7 +124,7 @@ impl fmt::Display for ConfigErrors {
 impl std::error::Error for ConfigErrors {}
 
 /// Keys of a `[[pass]]` table that belong to the engine, not to the pass.
-const ENTRY_KEYS: [&str; 4] = ["name", "sm", "fn", "mode"];
+pub(crate) const ENTRY_KEYS: [&str; 4] = ["name", "sm", "fn", "mode"];
 const MODES: [&str; 2] = ["apply", "report"];
 
 impl<'a> Config<'a> {
@@ -283,7 +283,10 @@ impl<'t> Reader<'t> {
         if found.is_none() {
             let names: Vec<_> = registry.iter().map(|p| p.name()).collect();
             let help = suggest(name, names.iter().copied()).unwrap_or_else(|| {
-                let elsewhere = registry.elsewhere.map_or_else(String::new, |note| format!("; {note}"));
+                let elsewhere = registry
+                    .elsewhere
+                    .as_ref()
+                    .map_or_else(String::new, |note| format!("; {note}"));
                 format!("known: {}{elsewhere}", names.join(", "))
             });
             self.error(value.span(), format!("unknown pass `{name}`"), Some(help));

@@ -16,6 +16,7 @@ pub mod mercury;
 pub mod moving;
 mod named;
 mod open;
+pub mod plugins;
 pub mod regalloc;
 mod replace;
 pub mod report;

@@ -52,13 +52,12 @@ pub fn look(
         allowed: AllowedBits::default(),
         failed,
     };
+    let broken = |why: String| nothing(why.clone(), (mode == Mode::Apply).then_some(why));
     let mut result = match guarded(|| pass.run(&cx, kernel, options)) {
+        Ok(Ok(PassResult { broken: Some(why), .. })) => return broken(format!("pass {name}: {why}")),
         Ok(Ok(result)) => result,
         Ok(Err(refusal)) => return nothing(refusal.to_string(), None),
-        Err(panic) => {
-            let why = format!("pass {name} panicked: {panic}");
-            return nothing(why.clone(), (mode == Mode::Apply).then_some(why));
-        }
+        Err(panic) => return broken(format!("pass {name} panicked: {panic}")),
     };
     let edits = std::mem::take(&mut result.edits);
     let mut found = Found {

@@ -94,6 +94,8 @@ pub struct PassResult {
     pub skipped: Vec<Skipped>,
     /// Remarks for the user.
     pub notes: Vec<String>,
+    /// Why the pass itself failed: its kernel stays as it was, and nothing else here counts.
+    pub broken: Option<String>,
 }
 
 /// A place that a pass left alone.
@@ -143,7 +145,7 @@ builtin!(ConstBankFold, Dce, FfmaDeftz, RetargetParam, ScalarToUniform);
 pub struct Registry<'a> {
     passes: Vec<&'a dyn Pass>,
     /// Where passes are that are not here, to tell whoever names one.
-    pub elsewhere: Option<&'static str>,
+    pub elsewhere: Option<String>,
 }
 
 impl Default for Registry<'_> {

@@ -165,6 +165,18 @@ pub struct Lower {
     pub result: Rewritten,
 }
 
+/// Passes in shared libraries.
+#[derive(Debug, Args)]
+pub struct Plugins {
+    /// A folder of plugins (.so), for sass_plugin.h or for MLIR; the built-in passes need none
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub passes: Option<PathBuf>,
+
+    /// How long a plugin's pass may look at one kernel, which else is left alone; not for plugins for MLIR
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub pass_time_limit: u64,
+}
+
 /// `apply`
 #[derive(Debug, Args)]
 pub struct Apply {
@@ -184,9 +196,9 @@ pub struct Apply {
     #[arg(long, value_name = "TOML", value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
 
-    /// A folder of plugin passes (.so); the built-in passes need none
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub passes: Option<PathBuf>,
+    /// The passes of the shared libraries in a folder
+    #[command(flatten)]
+    pub plugins: Plugins,
 
     /// Take the kernels' Mercury form out (sm_100 and up), from which a driver may build their code again
     #[arg(long)]

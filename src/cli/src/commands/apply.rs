@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use engine::config::Draft;
 use engine::report::{ImageReport, KernelReport};
 use engine::{Config, KernelText, Outcome, Which};
-use passes::Registry;
 
 use crate::Finding;
 use crate::args;
 use crate::output;
+use crate::plugins::Plugins;
 use crate::representation::{self, Ir};
 use crate::rewritten;
 
@@ -23,9 +23,9 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
     let (name, config_name) = (a.file.display().to_string(), a.config.display().to_string());
     let config_text = output::read_text(&a.config)?;
     let draft = Draft::read(&config_text, &config_name)?;
-    let natives = representation::native_passes(ir, a.passes.as_deref(), &draft)?;
-    let mut registry = Registry::default();
-    registry.elsewhere = Some(representation::other_passes(ir));
+    let plugins = Plugins::load(ir, &a.plugins)?;
+    let mut registry = plugins.registry()?;
+    let natives = plugins.native_passes(&registry, &draft);
     for pass in &natives {
         registry.add(&**pass)?;
     }

@@ -6,7 +6,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::Finding;
-use crate::{output, representation};
+use crate::args;
+use crate::output;
+use crate::plugins::Plugins;
+use crate::representation::{self, Ir};
 
 #[derive(Serialize)]
 struct PassInfo {
@@ -25,8 +28,9 @@ struct OptionInfo {
 }
 
 /// Runs the command.
-pub fn run(json: bool, out: &mut dyn Write) -> Result<Finding> {
-    let registry = passes::Registry::default();
+pub fn run(ir: Option<Ir>, a: &args::Plugins, json: bool, out: &mut dyn Write) -> Result<Finding> {
+    let plugins = Plugins::load(ir, a)?;
+    let registry = plugins.registry()?;
     let list: Vec<PassInfo> = registry
         .iter()
         .map(|p| PassInfo {
@@ -59,10 +63,13 @@ pub fn run(json: bool, out: &mut dyn Write) -> Result<Finding> {
             writeln!(out, "  {} ({need}): {}, {}", o.name, o.help, o.value)?;
         }
     }
-    let more = match cfg!(feature = "mlir") {
-        true => "and the passes of MLIR that `sass-opt --help` lists, and those of plugins in `apply --passes DIR`",
-        false => representation::other_passes(None),
+    let more = match representation::is_mlir(ir) {
+        true => "and the passes of MLIR that `sass-opt --help` lists",
+        false => "the passes of MLIR need the build with MLIR and `--ir mlir`",
     };
     writeln!(out, "{more}")?;
+    if a.passes.is_none() {
+        writeln!(out, "and those of plugins: --passes DIR lists them")?;
+    }
     Ok(Finding::Good)
 }
