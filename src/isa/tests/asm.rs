@@ -264,34 +264,71 @@ fn no_line_of_a_listing_is_lost() {
 }
 
 #[test]
-fn a_descriptor_is_known_where_the_code_before_leaves_it_in_one_place() {
+fn a_descriptor_is_the_one_that_was_loaded_last() {
     let mut asm = Assembler::new(sm87());
     let mut listing = |lines: &str| asm.listing(lines, "B------:R-:W-:-:S01".parse().ok());
-    let load = "ULDC.64 UR6, c[0x0][0x118] ;\n";
-    let words = listing(&format!("{load}LDG.E R0, [R2.64] ;\n")).expect("one place");
-    assert_eq!(words[0].words[1].bits(37, 32), 6);
-    for (unclear, why) in [
-        ("LDG.E R0, [R2.64] ;\n".to_owned(), "not loaded"),
-        (format!("@UP0 {load}LDG.E R0, [R2.64] ;\n"), "perhaps not loaded"),
+    let (load, other) = ("ULDC.64 UR6, c[0x0][0x118] ;\n", "ULDC.64 UR8, c[0x0][0x118] ;\n");
+    let access = "LDG.E R0, [R2.64] ;\n";
+    for (text, why) in [
+        (access.to_owned(), "not loaded"),
+        (format!("@UP0 {load}{access}"), "perhaps not loaded"),
+        (format!("{load}UMOV UR7, 0x1 ;\n{access}"), "overwritten"),
+        (format!("@P0 BRA `(.L) ;\n{load}.L:\n{access}"), "loaded on one way"),
         (
-            format!("{load}ULDC.64 UR8, c[0x0][0x118] ;\nLDG.E R0, [R2.64] ;\n"),
-            "in two places",
+            format!("{load}@P0 BRA `(.L) ;\n{other}.L:\n{access}"),
+            "another one on one way",
         ),
-        (format!("{load}UMOV UR7, 0x1 ;\nLDG.E R0, [R2.64] ;\n"), "overwritten"),
+        (format!("{load}EXIT ;\nf:\n{access}"), "in another function"),
         (
-            format!("@P0 BRA `(.L) ;\n{load}.L:\nLDG.E R0, [R2.64] ;\n"),
-            "loaded on one way",
+            format!("{load}BRX R4 -0x20 ;\n.L:\n{other}.M:\n{access}"),
+            "a table may lead to .M",
         ),
     ] {
-        let errors = listing(&unclear).expect_err(why);
+        let errors = listing(&text).expect_err(why);
         assert!(
             errors.len() == 1 && errors[0].to_string().contains("<2.UR0=UR4>"),
             "{why}: {errors:?}"
         );
     }
-    let around = format!("{load}@P0 BRA `(.L) ;\nUMOV UR4, 0x1 ;\n.L:\nLDG.E R0, [R2.64] ;\n");
+    for (text, pair) in [
+        (format!("{load}{access}"), 6),
+        (format!("{load}{other}{access}"), 8),
+        (format!("{load}@P0 BRA `(.L) ;\nUMOV UR4, 0x1 ;\n.L:\n{access}"), 6),
+        (format!("{load}EXIT ;\nf:\n{other}{access}"), 8),
+        (format!("{load}BRX R4 -0x20 ;\n.L:\n{access}"), 6),
+    ] {
+        let words = listing(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let word = words[0].words.last().expect("an access");
+        assert_eq!(word.bits(37, 32), pair, "{text}");
+    }
+}
+
+#[test]
+fn an_atomic_operation_that_became_a_loop_has_a_descriptor_of_its_own() {
+    let mut asm = Assembler::new(sm87());
+    let mut pairs = |before: &str, own: &str, swap: &str| {
+        let text = format!(
+            "{before}{own}LDG.E R1, [R2.64] ;\n.L_8:\nLD.E R9, [R4.64] ;\n.L_1:\nHADD2 R13, R9, R11.H0_H0 ;\n\
+             {swap}ATOM.E.CAS.STRONG.GPU PT, R13, [R4], R9, R13 ;\n@P0 BRA `(.L_1) ;\nLDG.E R7, [R2.64] ;\n"
+        );
+        let sections = asm
+            .listing(&text, "B------:R-:W-:-:S01".parse().ok())
+            .map_err(|e| e.len())?;
+        let words = sections[0].words.iter();
+        let accesses = words.filter(|w| [0x980, 0x981].contains(&w.bits(11, 0)));
+        Ok(accesses.map(|w| w.bits(37, 32)).collect::<Vec<_>>())
+    };
+    let (common, own) = ("ULDC.64 UR6, c[0x0][0x118] ;\n", "ULDC.64 UR8, c[0x0][0x118] ;\n");
+    let read = "LDG.E R0, [R2.64] ;\n";
     assert_eq!(
-        listing(&around).expect("one place on both ways")[0].words[3].bits(37, 32),
-        6
+        pairs(&format!("{common}{read}"), own, ".L_9:\n"),
+        Ok(vec![6, 6, 8, 6]),
+        "the loop takes the last one, and nothing else does"
     );
+    assert_eq!(
+        pairs(&format!("{common}{read}"), own, ""),
+        Ok(vec![6, 8, 8, 8]),
+        "a loop that the program has itself is like other code"
+    );
+    assert_eq!(pairs(common, own, ".L_9:\n"), Err(3), "either may be the loop's");
 }

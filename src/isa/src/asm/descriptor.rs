@@ -1,55 +1,206 @@
 //! Which uniform register pair holds the memory descriptor, for accesses whose text does not show it (sm_80 to sm_89).
 //!
-//! Compilers load the descriptor from one place of constant bank 0 and name it in every access. Where the code before an access leaves it
-//! in one pair only, on every way that leads there, that is the pair; in vendor code for sm_86 and sm_87 (184,223 accesses) it always was.
+//! Compilers load the descriptor from one place of constant bank 0, and name the pair in every access. Where several pairs hold it, any
+//! would do; the one that `ptxas` names is the one that was loaded last, on every way to the access. Only the loops that it makes of
+//! atomic operations which the target lacks have a load of their own ([`emulated`]).
 
+use super::emulated;
+use super::refuse::is_hidden;
 use crate::{Inst, Isa, RegFile, Terminator, Word};
 
 /// Pairs that hold the descriptor: a bit for the first register of each.
-type Pairs = u64;
+pub(super) type Pairs = u64;
 
-/// For each instruction of a section, the one pair that holds the descriptor when it is reached.
-pub(super) fn pairs(isa: &Isa, insts: &[Inst]) -> Vec<Option<u8>> {
+/// What is written at the places of a section.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// No label.
+    None,
+    /// A label to which an instruction leads.
+    Named,
+    /// A label that no instruction names: `nvdisasm` makes them for what an attribute or a table of branch targets speaks of.
+    Unnamed,
+    /// A function's name.
+    Function,
+}
+
+/// The code of a section, as far as descriptors are concerned.
+pub(super) struct Code<'c> {
+    pub isa: &'c Isa,
+    pub insts: &'c [Inst],
+    pub marks: Vec<Mark>,
+    /// The pair that each instruction loads with the descriptor.
+    pub loads: Vec<Option<u8>>,
+}
+
+/// The pair that was loaded last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    None,
+    Pair(u8),
+    /// That depends on the way, or the pair was overwritten.
+    Unclear,
+}
+
+/// For each instruction of a section, the pair that it means if it is an access. `labels` are their places, and whether they name a
+/// function.
+pub(super) fn pairs(isa: &Isa, insts: &[Inst], labels: impl Iterator<Item = (u64, bool)>) -> Vec<Option<u8>> {
     let Some(offset) = isa.target().descriptor_offset() else {
         return vec![None; insts.len()];
     };
-    let mut before: Vec<Option<Pairs>> = vec![None; insts.len()];
-    let mut todo = vec![(0usize, 0)];
-    while let Some((at, pairs)) = todo.pop() {
-        let Some(slot) = before.get_mut(at) else { continue };
-        let met = slot.map_or(pairs, |known| known & pairs);
-        if *slot == Some(met) {
-            continue;
-        }
-        *slot = Some(met);
-        let after = step(isa, insts[at], offset, met);
-        let pc = (at * Word::BYTES) as u64;
-        let (falls_through, jumps) = ways_out(isa, insts[at]);
-        if falls_through {
-            todo.push((at + 1, after));
-        }
-        if let Some(target) = isa.branch_target(insts[at], pc).filter(|_| jumps) {
-            todo.push((target as usize / Word::BYTES, after));
-        }
-    }
-    let only = |pairs: Pairs| (pairs.count_ones() == 1).then(|| pairs.trailing_zeros() as u8);
-    before.into_iter().map(|pairs| pairs.and_then(only)).collect()
+    let code = Code::new(isa, insts, labels, offset);
+    let loops = emulated::loops(&code);
+    let held = |loops| {
+        let held = code.flow(loops, 0, |a, b| a & b, |pairs, at| code.held_after(pairs, at));
+        move |at: usize| held[at].unwrap_or(0)
+    };
+    // A way that does not exist could hide that there are two pairs.
+    let own = emulated::own_loads(&code, &loops, held(None));
+    let held = held(Some(&loops));
+    let last = code.flow(
+        Some(&loops),
+        Last::None,
+        |a, b| if a == b { a } else { Last::Unclear },
+        |last, at| match (own.of_load(at), code.loads[at], last) {
+            (emulated::Role::Other, Some(pair), _) => Last::Pair(pair),
+            (emulated::Role::Unclear, ..) => Last::Unclear,
+            (_, _, Last::Pair(pair)) if code.overwrites(at, pair) => Last::Unclear,
+            (_, _, last) => last,
+        },
+    );
+    let means = |at: usize| {
+        let pair = match (own.of_access(at), last[at]) {
+            (Some(pair), _) => pair?,
+            (None, Some(Last::Pair(pair))) => pair,
+            _ => return None,
+        };
+        (held(at) >> pair & 1 == 1).then_some(pair)
+    };
+    (0..insts.len()).map(means).collect()
 }
 
-/// The pairs after an instruction.
-fn step(isa: &Isa, inst: Inst, offset: i64, mut pairs: Pairs) -> Pairs {
-    for a in isa
-        .accesses(inst)
-        .filter(|a| a.file == RegFile::UR && a.dir.writes() && !a.is_zero)
-    {
-        let first = u32::from(a.reg).saturating_sub(1);
-        for register in first..(u32::from(a.reg) + u32::from(a.width)).min(Pairs::BITS) {
-            pairs &= !(1 << register);
+impl<'c> Code<'c> {
+    fn new(isa: &'c Isa, insts: &'c [Inst], labels: impl Iterator<Item = (u64, bool)>, offset: i64) -> Self {
+        let mut marks = vec![Mark::None; insts.len()];
+        for (pc, is_function) in labels {
+            if let Some(mark) = marks.get_mut(pc as usize / Word::BYTES) {
+                *mark = match is_function {
+                    true => Mark::Function,
+                    false if *mark == Mark::None => Mark::Unnamed,
+                    false => *mark,
+                };
+            }
+        }
+        let mut code = Self {
+            isa,
+            insts,
+            loads: insts.iter().map(|&inst| loaded(isa, inst, offset)).collect(),
+            marks,
+        };
+        for at in 0..insts.len() {
+            if let Some(target) = code.target(at)
+                && let Some(mark @ Mark::Unnamed) = code.marks.get_mut(target)
+            {
+                *mark = Mark::Named;
+            }
+        }
+        code
+    }
+
+    /// Where the label of an instruction leads.
+    fn target(&self, at: usize) -> Option<usize> {
+        let inst = self.insts[at];
+        if self.isa.semantics(inst).terminator == Terminator::BranchIndirect {
+            return None;
+        }
+        let target = self.isa.branch_target(inst, (at * Word::BYTES) as u64)?;
+        usize::try_from(target / Word::BYTES as u64).ok()
+    }
+
+    /// What is known before each instruction, if control reaches it: `start` at the beginning of functions, `after` an instruction, and
+    /// `meet` where ways meet. An indirect branch may lead to all labels of its function that no instruction names, but those of
+    /// `loops`; without them, it is not followed.
+    fn flow<S: Copy + PartialEq>(
+        &self,
+        loops: Option<&Vec<emulated::Loop>>,
+        start: S,
+        meet: impl Fn(S, S) -> S,
+        after: impl Fn(S, usize) -> S,
+    ) -> Vec<Option<S>> {
+        let mut before: Vec<Option<S>> = vec![None; self.insts.len()];
+        let is_start = |at: usize| at == 0 || self.marks[at] == Mark::Function;
+        let mut todo: Vec<(usize, S)> = (0..self.insts.len())
+            .filter(|&at| is_start(at))
+            .map(|at| (at, start))
+            .collect();
+        while let Some((at, state)) = todo.pop() {
+            let Some(slot) = before.get_mut(at) else { continue };
+            let met = slot.map_or(state, |known| meet(known, state));
+            if *slot == Some(met) {
+                continue;
+            }
+            *slot = Some(met);
+            let after = after(met, at);
+            let ways = ways_out(self.isa, self.insts[at]);
+            if ways.falls_through {
+                todo.push((at + 1, after));
+            }
+            if let Some(target) = self.target(at).filter(|_| ways.jumps) {
+                todo.push((target, after));
+            }
+            if let Some(loops) = loops.filter(|_| ways.anywhere) {
+                let first = (0..=at).rev().find(|&at| is_start(at)).unwrap_or(0);
+                let end = (at + 1..self.insts.len()).find(|&at| is_start(at));
+                let function = first..end.unwrap_or(self.insts.len());
+                let is_of_loop = |at: usize| loops.iter().any(|l| l.first == at || l.swap == at);
+                let unnamed = function.filter(|&at| self.marks[at] == Mark::Unnamed && !is_of_loop(at));
+                todo.extend(unnamed.map(|at| (at, after)));
+            }
+        }
+        before
+    }
+
+    fn held_after(&self, mut pairs: Pairs, at: usize) -> Pairs {
+        for (first, last) in self.written(at) {
+            for register in first.saturating_sub(1)..(last + 1).min(Pairs::BITS) {
+                pairs &= !(1 << register);
+            }
+        }
+        match self.loads[at] {
+            Some(pair) => pairs | 1 << pair,
+            _ => pairs,
         }
     }
-    match loaded(isa, inst, offset) {
-        Some(pair) if pair < 64 => pairs | 1 << pair,
-        _ => pairs,
+
+    pub fn overwrites(&self, at: usize, pair: u8) -> bool {
+        let pair = u32::from(pair);
+        self.written(at).any(|(first, last)| first <= pair + 1 && pair <= last)
+    }
+
+    /// First and last register of each run of uniform registers that an instruction writes.
+    fn written(&self, at: usize) -> impl Iterator<Item = (u32, u32)> {
+        let accesses = self.isa.accesses(self.insts[at]);
+        let written = accesses.filter(|a| a.file == RegFile::UR && a.dir.writes() && !a.is_zero && a.width > 0);
+        written.map(|a| (u32::from(a.reg), u32::from(a.reg) + u32::from(a.width) - 1))
+    }
+
+    /// Whether an instruction names a descriptor that its text does not show.
+    pub fn is_access(&self, at: usize) -> bool {
+        let inst = self.insts[at];
+        let Some(form) = self.isa.data(inst.form) else {
+            return false;
+        };
+        let is_descriptor = |f: &crate::Field| f.kind.file() == Some(RegFile::UR) && is_hidden(self.isa, inst, f);
+        form.fields.iter().any(is_descriptor)
+    }
+
+    /// Where the straight way to `at` begins.
+    pub fn run_start(&self, at: usize) -> usize {
+        let begins = |at: usize| {
+            let inst = |at: usize| self.isa.semantics(self.insts[at]).terminator;
+            matches!(self.marks[at], Mark::Named | Mark::Function) || inst(at - 1) != Terminator::None
+        };
+        (1..=at).rev().find(|&at| begins(at)).unwrap_or(0)
     }
 }
 
@@ -62,17 +213,26 @@ fn loaded(isa: &Isa, inst: Inst, offset: i64) -> Option<u8> {
     }
     let field = |name| Some(form.fields()[form.field(name)?].get(inst.word));
     let here = isa.operand(inst, 1)?.shape() == "c[X#][X#]" && field("1.X0")? == 0 && field("1.X1")? == offset;
-    here.then(|| field("0.UR0").map(|n| n as u8))?
+    let pair = here.then(|| field("0.UR0").map(|n| n as u8))??;
+    (u32::from(pair) < Pairs::BITS).then_some(pair)
 }
 
-/// Whether control can go on to the next instruction, and to the label that the instruction names.
-fn ways_out(isa: &Isa, inst: Inst) -> (bool, bool) {
-    let falls = isa.is_conditional(inst);
-    let never = isa.guard(inst).is_some_and(|(_, n, negated)| n == 7 && negated);
-    match isa.semantics(inst).terminator {
-        Terminator::None => (true, false),
-        Terminator::Call => (true, true),
-        Terminator::Branch => (falls, !never),
-        _ => (falls, false),
+/// Where control can go on behind an instruction.
+struct WaysOut {
+    falls_through: bool,
+    /// To the label that the instruction names.
+    jumps: bool,
+    /// To a label that it does not name.
+    anywhere: bool,
+}
+
+fn ways_out(isa: &Isa, inst: Inst) -> WaysOut {
+    let falls_through = isa.is_conditional(inst);
+    let can_leave = isa.guard(inst).is_none_or(|(_, n, negated)| n != 7 || !negated);
+    let terminator = isa.semantics(inst).terminator;
+    WaysOut {
+        falls_through: falls_through || matches!(terminator, Terminator::None | Terminator::Call),
+        jumps: terminator == Terminator::Call || terminator == Terminator::Branch && can_leave,
+        anywhere: terminator == Terminator::BranchIndirect && can_leave,
     }
 }

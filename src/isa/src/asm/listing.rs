@@ -47,8 +47,8 @@ struct Open<'t> {
 impl Assembler<'_> {
     /// Assembles a listing as `nvdisasm -c` or `sass2mlir disasm --asm` write it: `.section .text.NAME` or `.text.NAME:` begins a
     /// section, `NAME:` is a label; directives that put no bytes into code are passed over, as is all that other sections hold. An instruction without a scheduling column gets `default`; it is
-    /// an error if there is none. A descriptor that the text does not show is the one that the code before it leaves in a register pair, if
-    /// that is one on all ways. Every line that is wrong is reported.
+    /// an error if there is none. A descriptor that the text does not show is the one that the code before it loaded last, into one register
+    /// pair on all ways. Every line that is wrong is reported.
     pub fn listing(&mut self, text: &str, default: Option<Control>) -> Result<Vec<Section>, Vec<LineError>> {
         let (sections, mut errors) = read(text);
         let mut out = Vec::new();
@@ -93,7 +93,8 @@ impl Assembler<'_> {
         let pairs = if waiting.is_empty() {
             vec![]
         } else {
-            descriptor::pairs(self.isa, &insts)
+            let labels = section.labels.iter().map(|(name, &pc)| (pc, !name.starts_with('.')));
+            descriptor::pairs(self.isa, &insts, labels)
         };
         for (n, field) in waiting {
             let placed = &section.instructions[n];

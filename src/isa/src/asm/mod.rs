@@ -4,6 +4,7 @@
 //! them apart, until a note says which is meant.
 
 mod descriptor;
+mod emulated;
 mod fill;
 mod line;
 mod listing;
