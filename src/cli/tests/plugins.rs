@@ -6,8 +6,9 @@ mod plugin;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use common::{Run, entry, kernels, listing, ok, run, s};
+use common::{Run, differing, entry, kernels, listing, ok, run, s};
 use plugin::{EVICT_FIRST, compile};
 use tempfile::TempDir;
 
@@ -19,17 +20,6 @@ fn tune_constant(folder: &Path) {
     let built = built.parent().unwrap().join("libsass2mlir_tune_constant.so");
     fs::create_dir_all(folder).unwrap();
     fs::copy(&built, folder.join("tune_constant.so")).unwrap_or_else(|e| panic!("{}: {e}", built.display()));
-}
-
-/// Words of two files that differ, as (old, new); the files are of the same length.
-fn changes(old: &[u8], new: &[u8]) -> Vec<(u128, u128)> {
-    assert_eq!(old.len(), new.len());
-    let words = |bytes: &[u8]| -> Vec<u128> {
-        let word = |c: &[u8]| u128::from_le_bytes(c.try_into().unwrap());
-        bytes.chunks_exact(16).map(word).collect()
-    };
-    let pairs = words(old).into_iter().zip(words(new));
-    pairs.filter(|(a, b)| a != b).collect()
 }
 
 /// A configuration, a folder of plugins, and what `apply` makes of bundled kernels with them.
@@ -134,9 +124,9 @@ fn the_example_in_c_hints_loads_and_changes_nothing_else() {
     assert!(r.out.contains("the same memory"), "{}", r.out);
     // No more than the eviction bits of so many words moved.
     let new = case.new_bytes();
-    let moved = changes(&case.old(), &new);
+    let moved = differing(&case.old(), &new);
     assert_eq!(moved.len(), hinted);
-    let bits = moved.iter().fold(0, |bits, (a, b)| bits | (a ^ b));
+    let bits = moved.iter().fold(0, |bits, (_, a, b)| bits | (a ^ b));
     assert!(bits.count_ones() <= 3, "{bits:#034x}");
 
     // Again: the loads have a hint now.
@@ -380,4 +370,34 @@ fn what_is_no_plugin_is_an_error_with_the_file() {
         compile(FAULTY, &[&format!("-D{define}")], &passes, "faulty.so");
         case.refused(&[words]);
     }
+}
+
+/// The processes of plugins from a folder, by what the system says of their arguments.
+fn processes(passes: &Path) -> usize {
+    let folder = s(passes);
+    let all = fs::read_dir("/proc").expect("/proc").flatten();
+    let lines = all.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines
+        .filter(|line| line.contains("serve-plugin") && line.contains(folder))
+        .count()
+}
+
+#[test]
+fn no_process_of_a_plugin_outlives_the_program() {
+    let case = Case::new(MUL_MAT, &entry("loop", "apply", ""));
+    let passes = case.path("passes");
+    compile(FAULTY, &[], &passes, "faulty.so");
+    let mut program = common::program()
+        .args(["apply", s(&case.kernels), "--passes", s(&passes), "--report-only"])
+        .args(["--config", s(&case.path("pass.toml")), "--pass-time-limit", "600"])
+        .spawn()
+        .expect("the program starts");
+    let wait = |until: fn(usize) -> bool| {
+        let tries = (0..500).map(|_| std::thread::sleep(Duration::from_millis(20)));
+        tries.into_iter().any(|()| until(processes(&passes)))
+    };
+    assert!(wait(|n| n > 0), "no process has started");
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert!(wait(|n| n == 0), "a process is left");
 }

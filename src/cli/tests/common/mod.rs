@@ -98,3 +98,14 @@ pub fn listing(file: &Path) -> Vec<(String, String)> {
     }
     lines
 }
+
+/// Byte offsets of the words of two files that differ, and the two words.
+pub fn differing(a: &[u8], b: &[u8]) -> Vec<(usize, u128, u128)> {
+    assert_eq!(a.len(), b.len());
+    let word = |c: &[u8]| u128::from_le_bytes(c.try_into().unwrap());
+    let pairs = a.chunks_exact(16).zip(b.chunks_exact(16)).enumerate();
+    pairs
+        .filter(|(_, (x, y))| x != y)
+        .map(|(n, (x, y))| (n * 16, word(x), word(y)))
+        .collect()
+}
