@@ -10,10 +10,14 @@ use sass2mlir_ir::{self as ir, Kernel, Pin, ValueId};
 const SEEDS: u64 = 64;
 
 fn lift(code: &[u8], held: &[(u64, Pin)]) -> Kernel {
-    let isa = Isa::for_target(Target::Sm87).expect("sm_87 tables");
+    lift_for(Target::Sm87, code, held)
+}
+
+fn lift_for(target: Target, code: &[u8], held: &[(u64, Pin)]) -> Kernel {
+    let isa = Isa::for_target(target).expect("tables");
     let source = ir::Source {
         held: held.to_vec(),
-        ..ir::Source::new("k", Target::Sm87, code)
+        ..ir::Source::new("k", target, code)
     };
     ir::lift(isa, &source).expect("lifts")
 }
@@ -200,4 +204,48 @@ fn reserved_registers_stay_and_take_no_other_value() {
         let there: Vec<_> = kernel.values().filter(|v| kernel.pin(*v) == stack).collect();
         assert_eq!(there, at(&kernel, 0x00).1, "seed {seed}");
     }
+}
+
+/// A warp that has given registers back uses none of those, whichever way it came.
+#[test]
+fn a_warp_keeps_to_the_registers_that_it_has() {
+    let kernel = |given_back: &str| {
+        let listing = format!(
+            "[B------:R-:W-:-:S06] MOV R40, 0x1
+             [B------:R-:W-:-:S06] MOV R3, 0x1
+             [B------:R-:W-:-:S06] @P0 BRA 0x50
+             {given_back}
+             [B------:R-:W-:-:S06] NOP
+             [B------:R-:W-:Y:S15] MOV R2, R3
+             [B------:R-:W-:-:S01] STS [R2], R3
+             [B------:R-:W-:Y:S15] EXIT"
+        );
+        lift_for(Target::Sm90a, &common::assemble_for(Target::Sm90a, &listing), &[])
+    };
+    let most = |given_back: &str| {
+        let kernel = kernel(given_back);
+        let highest = (0..SEEDS).map(|seed| {
+            let mut other = kernel.clone();
+            let constraints = ir::Constraints::default();
+            ir::allocate(&mut other, ir::Allocation::Scrambled(seed), &constraints).expect("it can be allocated");
+            ir::lower(&other).expect("it lowers");
+            let registers = [0x50, 0x60]
+                .map(|offset| at(&other, offset))
+                .into_iter()
+                .flat_map(|(r, w)| [r, w].concat());
+            registers.map(|v| other.pin(v).number()).max().expect("registers")
+        });
+        highest.max().expect("some seeds")
+    };
+    let gives_back = "[B------:R-:W-:-:S06] USETMAXREG.DEALLOC.CTAPOOL 0x18";
+    assert!(most(gives_back) < 0x18);
+    assert!(most("[B------:R-:W-:-:S06] NOP") > 0x18);
+    // Code that does not keep to the number is not understood.
+    let mut breaks_it = kernel("[B------:R-:W-:-:S06] USETMAXREG.DEALLOC.CTAPOOL 0x2");
+    let done = ir::allocate(
+        &mut breaks_it,
+        ir::Allocation::Scrambled(1),
+        &ir::Constraints::default(),
+    );
+    assert_eq!(done.expect("it can be allocated").kept, [RegFile::R]);
 }

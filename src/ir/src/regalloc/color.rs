@@ -48,7 +48,7 @@ pub(crate) struct Palette {
 impl Palette {
     /// Where a cluster could begin if it were alone.
     pub fn places(&self, cluster: &Cluster) -> impl Iterator<Item = u16> {
-        let last = (self.limit + 1).saturating_sub(cluster.span());
+        let last = (self.limit + 1).saturating_sub(cluster.span()).min(cluster.end);
         let allowed = |b: &u16| cluster.offsets.iter().all(|o| self.allowed[usize::from(b + o)]);
         (cluster.base % cluster.align..last)
             .step_by(cluster.align.into())

@@ -9,6 +9,7 @@
 mod color;
 mod divergence;
 mod interference;
+mod limit;
 mod owned;
 mod search;
 mod webs;
@@ -61,7 +62,8 @@ const ALLOCATED: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::U
 pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints) -> Result<Allocated, String> {
     let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
     let reserved = |pin: Pin| constraints.reserved.contains(&pin);
-    let webs = Webs::new(kernel, &reserved)?;
+    let mut webs = Webs::new(kernel, &reserved)?;
+    let within_limits = limit::bound(isa, kernel, &mut webs);
     let interference = Interference::new(isa, kernel, &webs, constraints.in_flight.as_deref())?;
     let before = top(kernel, RegFile::R);
     let mut base: Vec<u16> = webs.clusters.iter().map(|c| c.base).collect();
@@ -72,7 +74,8 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
         if now == 0 {
             continue;
         }
-        if (uniform && interference.uniform_fixed) || is_held(isa, kernel, file) {
+        let unbounded = file == RegFile::R && !within_limits;
+        if (uniform && interference.uniform_fixed) || unbounded || is_held(isa, kernel, file) {
             done.kept.push(file);
             continue;
         }
@@ -85,7 +88,7 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
             Allocation::Fresh => fewest(&webs, &interference, palette),
             Allocation::Scrambled(seed) => {
                 let mut rng = Rng::new(seed ^ (file as u64) << 32);
-                let size = if sets_its_limit(kernel) {
+                let size = if limit::sets_its_limit(kernel) {
                     now
                 } else {
                     file_size(kernel, file)
@@ -135,12 +138,6 @@ fn is_held(isa: &Isa, kernel: &Kernel, file: RegFile) -> bool {
         let copies = s.pipe == Pipe::Uniform && s.space == Space::Generic;
         !s.known || copies && file == RegFile::UR
     })
-}
-
-/// Warps that give registers to each other have another limit at each point.
-fn sets_its_limit(kernel: &Kernel) -> bool {
-    // `sass.USETMAXREG_0x9c8.DEALLOC`
-    kernel.layouts.iter().any(|l| l.name.starts_with("sass.USETMAXREG_"))
 }
 
 /// Calls to unknown code, and returns to it, take and give every register that the section names: there it must name no other.

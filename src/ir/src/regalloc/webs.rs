@@ -24,6 +24,8 @@ pub(crate) struct Cluster {
     pub base: u16,
     /// The first register's number is `base` modulo this power of two.
     pub align: u16,
+    /// It must begin below this number.
+    pub end: u16,
     /// It must stay where it is.
     pub fixed: bool,
     /// The first operation that defines a value of it.
@@ -142,6 +144,7 @@ impl Webs {
                 offsets: Vec::new(),
                 base: pin.number().into(),
                 align: 1,
+                end: u16::MAX,
                 fixed: pin.file() == RegFile::B,
                 born: OpId(u32::MAX),
             };

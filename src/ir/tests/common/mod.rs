@@ -51,7 +51,12 @@ pub fn lift_words(words: &[u128]) -> ir::Kernel {
 
 /// sm_87 code, one line an instruction: the scheduling column in brackets, then the text.
 pub fn assemble(listing: &str) -> Vec<u8> {
-    let isa = isa::Isa::for_target(isa::Target::Sm87).expect("sm_87 tables");
+    assemble_for(isa::Target::Sm87, listing)
+}
+
+/// The same for any target.
+pub fn assemble_for(target: isa::Target, listing: &str) -> Vec<u8> {
+    let isa = isa::Isa::for_target(target).expect("tables");
     let sections = isa::asm::Assembler::new(isa).listing(listing, None);
     let sections = sections.unwrap_or_else(|e| panic!("{listing}: {e:?}"));
     sections[0].words.iter().flat_map(|w| w.to_le_bytes()).collect()
