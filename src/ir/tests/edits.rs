@@ -103,6 +103,73 @@ fn lowering_refuses_a_value_that_was_overwritten() {
         error.to_string().contains("R2 does not hold the value that is read"),
         "{error}"
     );
+    // The guarded write keeps what was there: both values have to be in its register.
+    let error = ir::settle(&mut kernel, &ir::Constraints::default()).unwrap_err();
+    assert!(error.ends_with("that needs a copy"), "{error}");
+}
+
+/// `MOV R2, 0x1; IADD3 R3, R2, R2; MOV R2, 0x5; FFMA R4, R2, R3, R4`, whose last instruction reads the first R2 then; `between` stands
+/// before it.
+fn stretched(between: &[u128]) -> ir::Kernel {
+    let mov_r2_5 = MOV_R2_1 & !(0xff << 32) | 5 << 32;
+    let words = [
+        &[MOV_R2_1, ADD_R3_R2_R2, mov_r2_5][..],
+        between,
+        &[FFMA, mov_r2_5, EXIT],
+    ]
+    .concat();
+    let mut kernel = common::lift_words(&words);
+    let ops = code(&kernel);
+    let result = |n: usize| kernel.op(ops[n]).results().next().unwrap();
+    let (first, second) = (result(0), result(2));
+    let last = ops[3 + between.len()];
+    let operand = kernel.op(last).operands().iter().position(|v| *v == second).unwrap();
+    let edits = vec![ir::Edit::ReplaceOperand {
+        op: last,
+        operand,
+        value: first,
+    }];
+    kernel.apply(sm87(), &ir::EditList { edits }).unwrap();
+    kernel
+}
+
+#[test]
+fn a_value_that_would_be_overwritten_gets_another_register() {
+    // R5 = R2 + R2 reads the second one.
+    let add_r5_r2_r2 = ADD_R3_R2_R2 & !(0xff << 16) | 5 << 16;
+    let mut kernel = stretched(&[add_r5_r2_r2, add_r5_r2_r2]);
+    let top = ir::top_register(&kernel);
+    assert!(ir::lower(&kernel).is_err());
+    let before: Vec<ir::Pin> = kernel.values().map(|v| kernel.pin(v)).collect();
+    assert_eq!(ir::settle(&mut kernel, &ir::Constraints::default()), Ok(1));
+    let moved = kernel
+        .values()
+        .zip(before)
+        .filter(|(v, old)| kernel.pin(*v) != *old)
+        .count();
+    assert_eq!((moved, ir::top_register(&kernel)), (1, top));
+    let lowered = ir::lower(&kernel).expect("it lowers");
+    let source = ir::Source::new("words", isa::Target::Sm87, &lowered);
+    let again = ir::lift(sm87(), &source).expect("it lifts");
+    assert_eq!(ir::same_def_use(&kernel, &again), Ok(()));
+    // Once more there is nothing to do.
+    assert_eq!(ir::settle(&mut kernel, &ir::Constraints::default()), Ok(0));
+}
+
+#[test]
+fn where_no_register_is_free_nothing_moves() {
+    let mut kernel = stretched(&[]);
+    let general: Vec<ir::Pin> = (0..=4).map(|n| ir::Pin::new(isa::RegFile::R, n)).collect();
+    let constraints = ir::Constraints {
+        reserved: general,
+        in_flight: None,
+    };
+    let error = ir::settle(&mut kernel, &constraints).unwrap_err();
+    assert!(
+        error.starts_with("at 0x30: R2 does not hold the value that is read"),
+        "{error}"
+    );
+    assert!(error.ends_with("the values in R2 cannot move"), "{error}");
 }
 
 #[test]

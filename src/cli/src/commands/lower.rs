@@ -20,6 +20,8 @@ struct Lowered {
     name: String,
     instructions: usize,
     changed: usize,
+    /// Groups of values that are in other registers than the text says.
+    moved: usize,
 }
 
 /// A file may hold a kernel several times for one target; which one is meant the text does not say.
@@ -77,11 +79,14 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
             let Some(kernel) = waiting.remove(&(code.name.to_owned(), target)) else {
                 continue;
             };
-            let new = ir::lower(kernel)
-                .map_err(|e| anyhow!(e))
-                .with_context(|| format!("{text_name}: {}", code.name))?;
+            let lowered =
+                engine::lower(image, code, kernel).map_err(|why| anyhow!("{text_name}: {}: {why}", code.name))?;
+            let new = lowered.code;
             engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
                 .map_err(|why| anyhow!("{text_name}: {} into {into}: {why}", code.name))?;
+            if let Some(registers) = lowered.registers {
+                patch.set_registers(code, registers)?;
+            }
             touched = true;
             report.push(Lowered {
                 image: open.path.to_owned(),
@@ -93,6 +98,7 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
                     .zip(code.bytes.chunks(16))
                     .filter(|(a, b)| a != b)
                     .count(),
+                moved: lowered.moved,
             });
         }
         if touched {
@@ -114,9 +120,13 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
             0 => "no bytes changed".to_owned(),
             n => format!("{n} changed"),
         };
+        let moved = match k.moved {
+            0 => String::new(),
+            n => format!(", {n} groups of values in other registers"),
+        };
         writeln!(
             out,
-            "lower: {} {} - {} instructions, {changed}",
+            "lower: {} {} - {} instructions, {changed}{moved}",
             k.target, k.name, k.instructions
         )?;
     }

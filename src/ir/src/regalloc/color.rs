@@ -117,6 +117,24 @@ fn orders(webs: &Webs, interference: &Interference, mut all: Vec<u32>, choice: C
     }
 }
 
+/// Where a cluster can begin beside those that are placed.
+pub(crate) fn free_places(
+    webs: &Webs,
+    interference: &Interference,
+    base: &[Option<u16>],
+    palette: &Palette,
+    c: u32,
+) -> impl Iterator<Item = u16> + use<> {
+    let mut taken = [false; 256];
+    for (_, offset, register) in around(webs, interference, base, c) {
+        if let Some(first) = register.checked_sub(offset) {
+            taken[usize::from(first).min(255)] = true;
+        }
+    }
+    let all: Vec<u16> = palette.places(&webs.clusters[c as usize]).collect();
+    all.into_iter().filter(move |b| !taken[usize::from(*b)])
+}
+
 /// One pass over `order`: where each cluster begins, and those that found no place, sorted.
 fn attempt(
     webs: &Webs,
@@ -129,14 +147,7 @@ fn attempt(
     let mut base: Vec<Option<u16>> = webs.clusters.iter().map(|c| c.fixed.then_some(c.base)).collect();
     let mut failed = Vec::new();
     for &c in order {
-        let cluster = &webs.clusters[c as usize];
-        let mut taken = [false; 256];
-        for (_, offset, register) in around(webs, interference, &base, c) {
-            if let Some(first) = register.checked_sub(offset) {
-                taken[usize::from(first).min(255)] = true;
-            }
-        }
-        let mut free = palette.places(cluster).filter(|b| !taken[usize::from(*b)]);
+        let mut free = free_places(webs, interference, &base, palette, c);
         base[c as usize] = match choice {
             Choice::Lowest => free.next(),
             Choice::Random => {

@@ -29,6 +29,8 @@ pub(crate) struct Interference {
     pub uniform_fixed: bool,
     /// By file: the most values that are live at once.
     pub pressure: [u16; 5],
+    /// Neighbours that share a register now.
+    pub clashes: Vec<(u32, u32)>,
 }
 
 struct Builder<'a> {
@@ -39,10 +41,11 @@ struct Builder<'a> {
     /// By lane: length of its list when it was last made unique.
     tidy: Vec<usize>,
     pressure: [u16; 5],
+    clashes: Vec<(u32, u32)>,
 }
 
 impl Interference {
-    /// Fails if two values that must be apart share a register now: the kernel is then not understood.
+    /// Fails if two values that must be in one register are live at once.
     pub fn new(
         isa: &Isa,
         kernel: &Kernel,
@@ -57,6 +60,7 @@ impl Interference {
             neighbours: vec![Vec::new(); lanes],
             tidy: vec![64; lanes],
             pressure: [0; 5],
+            clashes: Vec::new(),
         };
         builder.lifetimes()?;
         match in_flight {
@@ -85,6 +89,7 @@ impl Interference {
             neighbours,
             uniform_fixed,
             pressure: builder.pressure,
+            clashes: builder.clashes,
         })
     }
 }
@@ -114,17 +119,19 @@ impl Builder<'_> {
         }
     }
 
-    /// Two values that must be apart; an error if they are not.
+    /// Two values that must be apart; an error if they cannot be.
     fn apart(&mut self, a: ValueId, b: ValueId) -> Result<(), String> {
         let (Some(la), Some(lb)) = (self.lane(a), self.lane(b)) else {
             return Ok(());
         };
-        if la == lb || self.kernel.pin(a) == self.kernel.pin(b) {
+        if la == lb && a != b {
             let pin = self.kernel.pin(a);
-            return match a == b {
-                true => Ok(()),
-                false => Err(format!("two values of {pin} are live at once")),
-            };
+            return Err(format!(
+                "two values of {pin} are live at once, and have to be in one register: that needs a copy"
+            ));
+        }
+        if la != lb && self.kernel.pin(a) == self.kernel.pin(b) {
+            self.clashes.push((la, lb));
         }
         self.add(la, lb);
         Ok(())

@@ -11,8 +11,8 @@ use crate::liveness::{Liveness, each_instruction};
 /// No number in force: the kernel's own.
 const NONE: u16 = u16::MAX;
 
-/// Warps of the kernel have another number of registers at each point.
-pub(super) fn sets_its_limit(kernel: &Kernel) -> bool {
+/// Warps of the kernel give registers back, or take more: their number is another one at each point.
+pub fn sets_its_limit(kernel: &Kernel) -> bool {
     kernel.ops().any(|op| is_setter(&op))
 }
 

@@ -5,6 +5,8 @@
 //! in a register stays there: arguments and results of calls, callees, barriers. The control words stay as they are, so registers that
 //! an instruction owns after issue are given to nobody meanwhile, as a latency model says; without one how long that is where no scoreboard
 //! tells is an estimate on the safe side ([`owned`]).
+//!
+//! After edits a register may hold something else than what is read from it: [`settle`] moves only what is in the way.
 
 mod color;
 mod divergence;
@@ -12,6 +14,7 @@ mod interference;
 mod limit;
 mod owned;
 mod search;
+mod settle;
 mod webs;
 
 use isa::{Isa, Pipe, RegFile, Space};
@@ -19,6 +22,9 @@ use isa::{Isa, Pipe, RegFile, Space};
 use color::{Choice, Palette, Rng, place};
 use interference::Interference;
 use webs::{Webs, file_size, top};
+
+pub use limit::sets_its_limit;
+pub use settle::settle;
 
 use crate::kernel::{Kernel, ValueId};
 use crate::layout::Flow;
@@ -65,8 +71,14 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
     let mut webs = Webs::new(kernel, &reserved)?;
     let within_limits = limit::bound(isa, kernel, &mut webs);
     let interference = Interference::new(isa, kernel, &webs, constraints.in_flight.as_deref())?;
+    // The kernel as it is must be understood.
+    if let Some((lane, _)) = interference.clashes.first() {
+        let register = webs.register(*lane, &webs.bases());
+        let file = webs.file(*lane).name();
+        return Err(format!("two values of {file}{register} are live at once"));
+    }
     let before = top(kernel, RegFile::R);
-    let mut base: Vec<u16> = webs.clusters.iter().map(|c| c.base).collect();
+    let mut base = webs.bases();
     let mut done = Allocated::default();
     for file in ALLOCATED {
         let now = top(kernel, file);
@@ -114,12 +126,7 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
         webs.clusters.len(),
         webs.clusters.iter().zip(&base).filter(|(c, b)| c.base != **b).count(),
     );
-    for value in 0..kernel.pins.len() {
-        if webs.lane[value] != webs::NO_LANE {
-            let number = webs.register(webs.lane[value], &base);
-            kernel.pins[value] = Pin::new(kernel.pins[value].file(), number as u8);
-        }
-    }
+    webs.put(kernel, &base);
     done.registers = (before, top(kernel, RegFile::R));
     Ok(done)
 }

@@ -167,6 +167,20 @@ impl Webs {
         webs
     }
 
+    /// Where each cluster begins now.
+    pub fn bases(&self) -> Vec<u16> {
+        self.clusters.iter().map(|c| c.base).collect()
+    }
+
+    /// Gives every value of the kernel the register of its lane.
+    pub fn put(&self, kernel: &mut Kernel, base: &[u16]) {
+        for (pin, lane) in kernel.pins.iter_mut().zip(&self.lane) {
+            if *lane != NO_LANE {
+                *pin = Pin::new(pin.file(), self.register(*lane, base) as u8);
+            }
+        }
+    }
+
     /// The register of a lane, given where each cluster begins.
     pub fn register(&self, lane: u32, base: &[u16]) -> u16 {
         let cluster = self.cluster_of[lane as usize] as usize;
