@@ -69,6 +69,8 @@ check-corpus: oracles
 	target/release/probe check-hazards "$(CORPUS)" tests/kernels
 	target/release/probe check-repair "$(CORPUS)" tests/kernels
 	target/release/probe check-assign "$(CORPUS)" tests/kernels
+	cargo build --release --package sass2mlir $$(tests/scripts/features.sh)
+	tests/scripts/largest.py "$(PROGRAM)" "$(CORPUS)"
 	@tests/oracles/own.sh "$(ORACLES)" "$(OWN)"
 	SASS_ORACLES="$(ORACLES)" SASS_CORPUS="$(CORPUS)" SASS_OWN="$(OWN)" \
 	  cargo test --release --package sass2mlir $$(tests/scripts/features.sh) --features corpus-checks --test corpus --test model -- --nocapture --test-threads 1
