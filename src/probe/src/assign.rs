@@ -12,6 +12,7 @@ use sched::code::Code;
 use sched::{Model, time};
 
 use crate::mine::cubins;
+use crate::reasons::{self, Reasons};
 use crate::repair::{Once, each_kernel, with_words};
 
 /// `probe check-assign`
@@ -58,7 +59,9 @@ struct Tally {
     instructions: usize,
     /// No clean verdict with the bits that they have.
     passed_over: usize,
-    refused: BTreeMap<String, usize>,
+    refused: usize,
+    /// What stood in the way of those.
+    reasons: Reasons,
     hazards: usize,
     old: Cost,
     new: Cost,
@@ -74,9 +77,8 @@ impl Tally {
         self.instructions += other.instructions;
         self.passed_over += other.passed_over;
         self.hazards += other.hazards;
-        for (why, n) in other.refused {
-            *self.refused.entry(why).or_default() += n;
-        }
+        self.refused += other.refused;
+        self.reasons.merge(other.reasons);
         for (mine, theirs) in [(&mut self.old, other.old), (&mut self.new, other.new)] {
             mine.issue += theirs.issue;
             mine.modelled += theirs.modelled;
@@ -109,21 +111,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut good = !all.is_empty();
     for (target, t) in &all {
         t.lines.iter().take(args.show).for_each(|line| println!("  {line}"));
-        let refused: usize = t.refused.values().sum();
         let mean = |sum: f64| (sum / t.kernels.max(1) as f64).exp();
         let (issue, modelled) = (mean(t.issue), mean(t.modelled));
         let waits = t.new.waits as f64 / t.old.waits.max(1) as f64;
         println!(
             "check-assign: {target}: {} kernels, {} instructions: {} with hazards; stall counts {issue:.3} of NVIDIA's (all code {:.3}), \
-             modelled cycles {modelled:.3} ({:.3}), waits {waits:.3}; {refused} refused, {} without a clean verdict as they are",
+             modelled cycles {modelled:.3} ({:.3}), waits {waits:.3}; {} refused, {} without a clean verdict as they are",
             t.kernels,
             t.instructions,
             t.hazards,
             t.new.issue as f64 / t.old.issue.max(1) as f64,
             t.new.modelled as f64 / t.old.modelled.max(1) as f64,
+            t.refused,
             t.passed_over
         );
-        t.refused.iter().for_each(|(why, n)| println!("  {n} refused: {why}"));
+        t.reasons.print();
         good &= t.hazards == 0 && issue <= 1.05 && modelled <= 1.10 && waits <= 1.10;
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -135,15 +137,24 @@ fn kernel(args: &Args, isa: &'static Isa, model: &Model, source: &Source<'_>, ta
         return Ok(());
     }
     let kernel = ir::lift(isa, source)?;
-    if !sched::check(isa, model, &kernel).is_clean() {
+    let code = Code::new(isa, model.classes(), &kernel);
+    let report = sched::check(isa, model, &kernel);
+    if !report.is_clean() {
         tally.passed_over += 1;
+        tally
+            .reasons
+            .add(report.findings.iter().map(|f| reasons::of(&code, model, f)));
         return Ok(());
     }
     let words: Vec<Word> = match sched::assign(isa, model, &kernel) {
         Ok(words) => words,
         Err(e) => {
+            let at = reasons::named(&code, model, &code.steps[(e.offset / 16) as usize]);
             tally.lines.push(format!("{} {}: {e}", source.target, source.name));
-            *tally.refused.entry(e.why).or_default() += 1;
+            tally.refused += 1;
+            tally
+                .reasons
+                .add([format!("{} refused: {at}: {}", source.target, e.why)]);
             return Ok(());
         }
     };
@@ -153,8 +164,8 @@ fn kernel(args: &Args, isa: &'static Isa, model: &Model, source: &Source<'_>, ta
         tally.hazards += 1;
         tally.lines.push(format!("{} {}: {left}", source.target, source.name));
     }
-    let of = |kernel| Cost::of(&Code::new(isa, model.classes(), kernel), model);
-    let (old, new) = (of(&kernel), of(&again));
+    let old = Cost::of(&code, model);
+    let new = Cost::of(&Code::new(isa, model.classes(), &again), model);
     let ratio = |new: u64, old: u64| (new.max(1) as f64 / old.max(1) as f64).ln();
     tally.add(Tally {
         kernels: 1,

@@ -15,6 +15,7 @@ use sched::{Hazard, Model};
 
 use crate::corpus;
 use crate::mine::{cubins, is_mined};
+use crate::reasons::{self, Reasons};
 
 /// `probe check-hazards`
 #[derive(clap::Args)]
@@ -41,6 +42,8 @@ struct Tally {
     unknown: usize,
     skipped: usize,
     lines: Vec<String>,
+    /// What findings are about.
+    reasons: Reasons,
     /// Planted, and found.
     plants: BTreeMap<(Target, Fault), (usize, usize)>,
     missed: Vec<String>,
@@ -54,6 +57,7 @@ impl Tally {
         self.unknown += other.unknown;
         self.skipped += other.skipped;
         self.lines.extend(other.lines);
+        self.reasons.merge(other.reasons);
         self.missed.extend(other.missed);
         for (key, (planted, found)) in other.plants {
             let sum = self.plants.entry(key).or_default();
@@ -90,6 +94,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
          passed over, their targets are not embedded",
         all.kernels, all.instructions, all.wrong, all.unknown, all.skipped
     );
+    all.reasons.print();
     let (mut planted, mut found) = (0, 0);
     for ((target, fault), (n, caught)) in &all.plants {
         println!("  {target} {}: {caught} of {n} found", fault.name());
@@ -136,8 +141,12 @@ impl Gate {
         tally
             .lines
             .extend(lines.map(|f| format!("{} {}: {f}", source.target, source.name)));
+        let code = Code::new(isa, model.classes(), &kernel);
+        tally
+            .reasons
+            .add(report.findings.iter().map(|f| reasons::of(&code, model, f)));
         if report.is_clean() {
-            self.plant(isa, model, source, &kernel, tally)?;
+            self.plant(isa, model, source, &code, tally)?;
         }
         Ok(())
     }
@@ -148,7 +157,7 @@ impl Gate {
         isa: &'static Isa,
         model: &Model,
         source: &Source<'_>,
-        kernel: &ir::Kernel,
+        code: &Code,
         tally: &mut Tally,
     ) -> Result<()> {
         let wanted = |fault| {
@@ -160,8 +169,7 @@ impl Gate {
                 some
             })
         };
-        let code = Code::new(isa, model.classes(), kernel);
-        let plants = plant::plants(&code, model);
+        let plants = plant::plants(code, model);
         for fault in Fault::ALL {
             let mut random = fastrand::Rng::with_seed(source.code.len() as u64);
             let of_kind: Vec<_> = plants.iter().filter(|p| p.fault == fault).collect();

@@ -14,6 +14,7 @@ pub mod mine;
 pub mod nvdisasm;
 pub mod options;
 pub mod plr;
+mod reasons;
 pub mod repair;
 mod rules;
 pub mod seeds;
