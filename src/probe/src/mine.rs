@@ -32,6 +32,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
+    /// Write what NAK has a number for, too: to see how near vendor code comes
+    #[arg(long)]
+    every: bool,
+
     /// Cubins that NVIDIA's compiler made, or folders of them; those for other families are passed over
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -178,7 +182,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let parts: Result<Vec<Seen>> = files.par_iter().map(|f| mine(args.sm, &model, f, &once)).collect();
     let seen = parts?.into_iter().fold(Seen::default(), Seen::merge);
     println!("mine: {} kernels, {} instructions", seen.kernels, seen.instructions);
-    std::fs::write(&args.out, rows(&model, &seen)).with_context(|| args.out.display().to_string())?;
+    std::fs::write(&args.out, rows(&model, &seen, args.every)).with_context(|| args.out.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -227,7 +231,7 @@ fn mine(sm: Target, model: &Model, path: &Path, once: &Once) -> Result<Seen> {
 }
 
 /// The table: what NAK has no number for, or one that vendor code overrules. Prints where the two meet.
-fn rows(model: &Model, seen: &Seen) -> String {
+fn rows(model: &Model, seen: &Seen, every: bool) -> String {
     let mut out = String::from("kind,port,producer,consumer,cycles,sites,kernels,waits\n");
     let name = |c: ClassId| model.classes().name(c);
     let (mut confirmed, mut above, mut alike, mut unlike) = (0, 0, 0, 0);
@@ -238,7 +242,8 @@ fn rows(model: &Model, seen: &Seen) -> String {
         }
         let nak = model
             .row(*kind, *port, *earlier, *later)
-            .filter(|r| matches!(r.1, Source::Nak | Source::Kin(_)));
+            // Of convergence barriers NAK says nothing but that the hardware waits for them.
+            .filter(|r| matches!(r.1, Source::Nak | Source::Kin(_)) && *port != Port::B);
         if let Some((cycles, source)) = nak {
             let least = [free, waited]
                 .iter()
@@ -257,7 +262,7 @@ fn rows(model: &Model, seen: &Seen) -> String {
                 Source::Kin(_) if gap < cycles => true,
                 _ => *kind == Kind::Raw && gap > cycles && sites >= OVERRULING.0 && kernels >= OVERRULING.1,
             };
-            if !free.floor().is_some_and(overrules) {
+            if !every && !free.floor().is_some_and(overrules) {
                 continue;
             }
         }
