@@ -13,6 +13,7 @@ struct Row {
     class: ClassId,
     pipe: Pipe,
     mnemonic: &'static str,
+    /// All of these, joined with `.`; `*`: whichever.
     modifier: &'static str,
     space: Option<Space>,
     halves: bool,
@@ -82,7 +83,7 @@ impl Classes {
             r.pipe == semantics.pipe
                 && (r.mnemonic == "*" || r.mnemonic == mnemonic)
                 && r.space.is_none_or(|s| s == semantics.space)
-                && (r.modifier == "*" || isa.has_modifier(inst, r.modifier))
+                && (r.modifier == "*" || r.modifier.split('.').all(|m| isa.has_modifier(inst, m)))
         };
         let row = self.rows.iter().find(fits).filter(|_| semantics.known)?;
         Some(row.class)

@@ -33,8 +33,9 @@ pub(crate) struct Stuck {
 pub(crate) struct Fixer<'m> {
     pub code: Code,
     model: &'m Model,
-    /// Classes of which some instruction told by a scoreboard that its result is there.
-    signalling: HashSet<ClassId>,
+    /// Classes of which some instruction told by a scoreboard that its result is there (`true`), or that its operands were read; the first
+    /// tells of the second.
+    signalling: HashSet<(ClassId, bool)>,
     /// Nothing may be left to chance, since the scheduling bits are all new.
     anew: bool,
     /// Scoreboards that no more instructions may signal, as bits.
@@ -60,8 +61,17 @@ enum Way {
 impl<'m> Fixer<'m> {
     /// `before` are the scheduling bits that the code had; with `anew` its bits now say nothing.
     pub fn new(code: Code, model: &'m Model, before: &[Control], anew: bool) -> Self {
-        let signals = code.steps.iter().zip(before).filter(|(_, c)| c.write_barrier.is_some());
-        let signalling = signals.filter_map(|(s, _)| s.class).collect();
+        let signals = code
+            .steps
+            .iter()
+            .zip(before)
+            .filter_map(|(step, c)| Some((step.class?, c)));
+        let signals = signals.flat_map(|(class, c)| {
+            let written = c.write_barrier.map(|_| (class, true));
+            let read = c.write_barrier.or(c.read_barrier).map(|_| (class, false));
+            written.into_iter().chain(read)
+        });
+        let signalling = signals.collect();
         let mut ways: Vec<Vec<Way>> = vec![Vec::new(); code.blocks.len()];
         if let Some(first) = ways.first_mut() {
             first.push(Way::Start);
@@ -222,7 +232,9 @@ impl<'m> Fixer<'m> {
                 Lack::Wait => self.awaited(&d),
                 Lack::Scoreboard => self.signal(&d, state, now)?,
                 // Where some of a class signal a scoreboard, the class takes a time that is not fixed.
-                Lack::Number if self.signalling.contains(&flight.class) => self.signal(&d, state, now)?,
+                Lack::Number if self.signalling.contains(&(flight.class, flight.write)) => {
+                    self.signal(&d, state, now)?
+                }
                 Lack::Number if self.anew => {
                     return Err(Stuck {
                         at: flight.step,

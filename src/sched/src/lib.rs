@@ -5,8 +5,10 @@
 //! ([`walk`], over [`state`]; into functions, but not what they leave in flight when they come back) and compares each dependence with the latency [`model`]. The numbers are data, in `latency/`:
 //!
 //! - `classes.csv`: what the model calls an instruction: its pipe of `opcodes/semantics.tsv`, split where latencies within a pipe differ.
-//! - `nak.csv`: cycles between classes, from Mesa's NAK compiler (MIT): `sm75_instr_latencies.rs`, `sm80_instr_latencies.rs`,
-//!   `latencies/sm100/*.csv`, and what `sm120_instr_latencies.rs` adds to matrix products. Targets that it knows nothing of take the rows of
+//! - `nak.csv`: cycles between classes, from Mesa's NAK compiler (MIT): `sm75_instr_latencies.rs`, `sm80_instr_latencies.rs` (matrix products
+//!   as of 2026: 16 and 24 cycles), `latencies/sm100/*.csv`, and what `sm120_instr_latencies.rs` adds to matrix products; there it adds to
+//!   what overwrites the operands of `HMMA` only, and compilers leave as much behind `IMMA`. That the hardware waits for convergence
+//!   barriers is what all of these say (1 cycle). Targets that it knows nothing of take the rows of
 //!   the nearest: sm_70 and sm_72 those of sm_75, sm_90 those of sm_80 (of sm_100 for `R2UR`), all above sm_100 those of sm_100.
 //! - `SM87.csv` and the like: the least gaps in vendor code, by `probe mine`. Of targets whose rows are another's they decide.
 //! - `spread.csv`: how much sooner or later than `alu` other classes read what only `alu` was seen to read.

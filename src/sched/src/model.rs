@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use isa::{Effects, Latency, Target};
+use isa::{Effects, Latency, RegFile, Target};
 
 use crate::class::{ClassId, Classes};
-use crate::code::{Code, Port, Step};
+use crate::code::{Code, Port, Step, file_of};
 use crate::state::{FAR, Flight};
 use crate::time::Times;
 use crate::walk::{Dependence, Kind, Rules};
@@ -90,9 +90,9 @@ pub struct Model {
     needs: Vec<Option<(u16, Source)>>,
     /// By kind, port and earlier class.
     largest: Vec<Option<u16>>,
-    /// By class: after how many cycles its operands are read and its results written for every other, [`FAR`] + 1 if only a scoreboard
-    /// tells.
-    done: Vec<[u16; 2]>,
+    /// By class: after how many cycles its operands are read, its results written for every other, and convergence barriers that it writes;
+    /// [`FAR`] + 1 if only a scoreboard tells.
+    done: Vec<[u16; 3]>,
     /// By class: reads and writes in order with each class.
     order: Vec<(bool, bool)>,
     udp: Option<ClassId>,
@@ -121,6 +121,7 @@ impl Tables {
         let sm89 = ("SM89", include_str!("../latency/SM89.csv"));
         let sm90 = ("SM90", include_str!("../latency/SM90.csv"));
         let sm100 = ("SM100", include_str!("../latency/SM100.csv"));
+        let sm110 = ("SM110", include_str!("../latency/SM110.csv"));
         let sm120 = ("SM120", include_str!("../latency/SM120.csv"));
         let (name, akin, mined) = match target {
             Target::Sm70 | Target::Sm72 => ("SM70", Some("SM75"), sm70),
@@ -132,7 +133,7 @@ impl Tables {
             Target::Sm100 | Target::Sm100a => ("SM100", None, sm100),
             // As 100, but for 64-bit floating point and 8-bit matrix products.
             Target::Sm101 | Target::Sm101a | Target::Sm103 | Target::Sm103a | Target::Sm110 | Target::Sm110a => {
-                ("SM110", Some("SM100"), sm100)
+                ("SM110", Some("SM100"), sm110)
             }
             Target::Sm120 | Target::Sm120a | Target::Sm121 | Target::Sm121a => ("SM120", Some("SM100"), sm120),
         };
@@ -158,10 +159,11 @@ impl Model {
         let tables = Tables::of(target);
         let mut model = Model::bare();
         model.read_nak(&tables);
+        let nak = model.needs.clone();
         for line in tables.mined.1.lines().skip(1) {
             model.read_mined(line);
         }
-        model.spread();
+        model.spread(&nak);
         model.sum_up();
         model
     }
@@ -186,7 +188,7 @@ impl Model {
         let mut model = Model {
             needs: vec![None; Kind::ALL.len() * Port::ALL.len() * n * n],
             largest: vec![None; Kind::ALL.len() * Port::ALL.len() * n],
-            done: vec![[FAR + 1; 2]; n],
+            done: vec![[FAR + 1; 3]; n],
             order: vec![(false, false); n * n],
             udp: classes.named("udp"),
             adu: classes.named("adu"),
@@ -274,8 +276,9 @@ impl Model {
         }
     }
 
-    /// Readers take their operands at different depths of their pipes: where only some were seen to read a result, the others follow.
-    fn spread(&mut self) {
+    /// Readers take their operands at different depths of their pipes: where only some were seen to read a result, the others follow; and so
+    /// they do where it was seen to be there later than NAK says.
+    fn spread(&mut self, nak: &[Option<(u16, Source)>]) {
         let Some(alu) = self.classes.named("alu") else { return };
         let mut offsets: Vec<(Vec<ClassId>, Vec<ClassId>, i16)> = Vec::new();
         for line in SPREAD.lines().skip(1) {
@@ -297,11 +300,21 @@ impl Model {
             };
             let seen = mined(&(alu, 0)).or_else(|| readers.iter().filter_map(mined).max());
             let Some(base) = seen else { continue };
+            let said = nak[self.place_of(Kind::Raw, Port::R, a, alu)].map_or(base, |(cycles, _)| cycles);
             for (b, offset) in readers {
-                if self.row(Kind::Raw, Port::R, a, b).is_none() {
-                    let cycles = base.saturating_add_signed(offset).to_string();
-                    self.set(Kind::Raw.name(), Port::R.name(), a, b, &cycles, Source::Spread);
-                }
+                let cycles = match self.row(Kind::Raw, Port::R, a, b) {
+                    None => base.saturating_add_signed(offset),
+                    Some((cycles, Source::Nak | Source::Kin(_))) if base > said => cycles + (base - said),
+                    Some(_) => continue,
+                };
+                self.set(
+                    Kind::Raw.name(),
+                    Port::R.name(),
+                    a,
+                    b,
+                    &cycles.to_string(),
+                    Source::Spread,
+                );
             }
         }
     }
@@ -310,9 +323,13 @@ impl Model {
         let kind = Kind::ALL.into_iter().find(|k| k.name() == kind);
         let port = Port::ALL.into_iter().find(|p| p.name() == port);
         if let (Some(kind), Some(port), Ok(cycles)) = (kind, port, cycles.parse()) {
-            let at = self.place(kind, port, a) * self.classes.all().count() + usize::from(b.0);
+            let at = self.place_of(kind, port, a, b);
             self.needs[at] = Some((cycles, source));
         }
+    }
+
+    fn place_of(&self, kind: Kind, port: Port, a: ClassId, b: ClassId) -> usize {
+        self.place(kind, port, a) * self.classes.all().count() + usize::from(b.0)
     }
 
     fn place(&self, kind: Kind, port: Port, a: ClassId) -> usize {
@@ -325,18 +342,20 @@ impl Model {
             self.largest[place] = rows.iter().flatten().map(|r| r.0).max();
         }
         for class in self.classes.all() {
-            let most = |kinds: &[Kind]| {
-                let ports = Port::ALL.iter().flat_map(|p| kinds.iter().map(move |k| (*k, *p)));
-                ports.filter_map(|(k, p)| self.largest[self.place(k, p, class)]).max()
+            let most = |kinds: &[Kind], barriers: bool| {
+                let ports = Port::ALL.iter().filter(|p| (**p == Port::B) == barriers);
+                let places = ports.flat_map(|p| kinds.iter().map(move |k| (*k, *p)));
+                let cycles = places.filter_map(|(k, p)| self.largest[self.place(k, p, class)]).max();
+                cycles.unwrap_or(FAR + 1)
             };
-            let done = [most(&[Kind::War]), most(&[Kind::Raw, Kind::Waw])];
-            self.done[usize::from(class.0)] = done.map(|d| d.unwrap_or(FAR + 1));
+            let writes = [Kind::Raw, Kind::Waw];
+            self.done[usize::from(class.0)] = [most(&[Kind::War], false), most(&writes, false), most(&writes, true)];
         }
     }
 
     /// The number for a pair of classes, if there is one.
     pub fn row(&self, kind: Kind, port: Port, earlier: ClassId, later: ClassId) -> Option<(u16, Source)> {
-        self.needs[self.place(kind, port, earlier) * self.classes.all().count() + usize::from(later.0)]
+        self.needs[self.place_of(kind, port, earlier, later)]
     }
 
     /// What is needed between two instructions of which the earlier has that latency kind.
@@ -431,7 +450,8 @@ impl Rules for Model {
     }
 
     fn limit(&self, _code: &Code, flight: &Flight) -> u16 {
-        self.done[usize::from(flight.class.0)][usize::from(flight.write)]
+        let barrier = file_of(flight.first).0 == RegFile::B;
+        self.done[usize::from(flight.class.0)][usize::from(flight.write) + usize::from(flight.write && barrier)]
     }
 }
 

@@ -54,6 +54,54 @@ fn fixed_latency_needs_its_cycles() {
     clean(&code(0).replacen(":-:S00", ":Y:S00", 1));
 }
 
+/// The cycles that a product needs before its result is read, and before its first operand is overwritten.
+fn of_product(target: Target, product: &str) -> (Option<u16>, Option<u16>) {
+    let code = |behind: &str| {
+        format!(
+            "[B------:R-:W-:-:S01] {product}
+             [B------:R-:W-:-:S05] {behind}
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    let required = |behind: &str| findings_on(target, &code(behind)).first().and_then(|f| f.required);
+    (required("IADD3 R30, R4, R31, RZ"), required("IADD3 R8, R30, R31, RZ"))
+}
+
+#[test]
+fn matrix_products_take_longer_the_more_bits_they_multiply() {
+    for target in [Target::Sm80, Target::Sm87, Target::Sm89, Target::Sm90] {
+        let half = (Some(16), None);
+        let whole = (Some(24), Some(7));
+        assert_eq!(of_product(target, "HMMA.1688.F32 R4, R8, R12, R4"), half, "{target}");
+        assert_eq!(of_product(target, "HMMA.16816.F32 R4, R8, R12, R4"), whole, "{target}");
+        assert_eq!(
+            of_product(target, "HMMA.1688.F32.TF32 R4, R8, R12, R4"),
+            whole,
+            "{target}"
+        );
+        assert_eq!(
+            of_product(target, "IMMA.16816.S8.S8 R4, R8.ROW, R12.COL, R4"),
+            half,
+            "{target}"
+        );
+        assert_eq!(
+            of_product(target, "IMMA.16832.S8.S8 R4, R8.ROW, R12.COL, R4"),
+            whole,
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn a_barrier_that_is_there_says_nothing_of_the_register_beside_it() {
+    let found = findings(
+        "[B------:R-:W-:-:S08] BMOV.32 R2, B0
+         [B------:R-:W-:-:S01] IADD3 R0, R2, R1, RZ
+         [B------:R-:W-:-:S05] EXIT",
+    );
+    assert_eq!(found.first().map(|f| f.hazard), Some(Hazard::Unknown));
+}
+
 #[test]
 fn another_pipe_takes_a_cycle_more() {
     let code = |stall| {
