@@ -247,7 +247,7 @@ fn go_wrong(limit: &str, passes: &[(&str, &[&str])]) {
             let why = kernel["left_alone"]
                 .as_str()
                 .unwrap_or_else(|| panic!("{name}: {kernel}"));
-            assert!(why.contains(name), "{name}: {why}");
+            assert!(why.contains(name) && why.contains("faulty.so: "), "{name}: {why}");
             assert!(words.iter().any(|w| why.contains(w)), "{name}: {why}");
             assert!(r.err.contains(why), "{name}: {}", r.err);
         }
@@ -266,7 +266,7 @@ fn a_plugin_that_goes_wrong_leaves_every_kernel_as_it_was_and_is_named() {
             ("fails", &["faulty.so: it returned 77"]),
             ("far-op", &["operations and no"]),
             ("far-operand", &["it has no operand 1000000000"]),
-            ("far-value", &["edits of that kind", "there is no value 4000000000"]),
+            ("far-value", &["there is no value 4000000000"]),
             ("many-operands", &["an edit with 4294967295 operands"]),
             ("no-kind", &["there is no kind 99 of edits"]),
             ("no-field", &["has no field `9.Z9`; it has "]),
@@ -274,7 +274,7 @@ fn a_plugin_that_goes_wrong_leaves_every_kernel_as_it_was_and_is_named() {
             ("wide-value", &["1.X0"]),
             ("sets-register", &["replace the operand instead"]),
             ("no-word", &["the new word is in no table"]),
-            ("no-exit", &["edits of that kind", "a terminator cannot be taken out"]),
+            ("no-exit", &["a terminator cannot be taken out"]),
             ("asks-for-ever", &["it asks for more than "]),
         ],
     );

@@ -101,7 +101,12 @@ impl Plugin {
 
     fn result(&self, cx: &Context<'_>, kernel: &ir::Kernel, answer: Answer) -> Result<PassResult, String> {
         let edits = answer.edits.iter().map(|asked| asked.edit(cx.isa, kernel));
-        let edits: Vec<ir::Edit> = edits.collect::<Result<_, _>>()?;
+        let edits = ir::EditList {
+            edits: edits.collect::<Result<_, _>>()?,
+        };
+        // What cannot be applied is said here, where the library is known.
+        let applied = kernel.clone().apply(cx.isa, &edits);
+        applied.map_err(|e| e.to_string())?;
         let mut edited: Vec<u32> = answer.edits.iter().map(|asked| asked.op).collect();
         edited.sort_unstable();
         edited.dedup();
@@ -115,7 +120,7 @@ impl Plugin {
             // A pass that edits does fire.
             sites: answer.sites.map_or(ops, |n| n as usize).max(usize::from(ops > 0)),
             ops,
-            edits: ir::EditList { edits },
+            edits,
             headline: answer.headline,
             skipped: skipped.collect(),
             notes: answer.notes,
