@@ -82,12 +82,10 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
     let mut done = Allocated::default();
     for file in ALLOCATED {
         let now = top(kernel, file);
-        let uniform = matches!(file, RegFile::UR | RegFile::UP);
         if now == 0 {
             continue;
         }
-        let unbounded = file == RegFile::R && !within_limits;
-        if (uniform && interference.uniform_fixed) || unbounded || is_held(isa, kernel, file) {
+        if stays(isa, kernel, &interference, within_limits, file) {
             done.kept.push(file);
             continue;
         }
@@ -136,9 +134,19 @@ pub fn top_register(kernel: &Kernel) -> u16 {
     top(kernel, RegFile::R)
 }
 
-/// Registers of the file stay where they are. An instruction that `semantics.tsv` does not describe may read or write more of them than
-/// its operands say, and for longer: products of warp groups run on after issue. Bulk copies own their descriptors in uniform registers
-/// until they end, and no scoreboard in their words says when.
+/// Registers of the file stay where they are.
+fn stays(isa: &Isa, kernel: &Kernel, interference: &Interference, within_limits: bool, file: RegFile) -> bool {
+    let unknown = match file {
+        RegFile::R => !within_limits,
+        RegFile::UR | RegFile::UP => interference.uniform_fixed,
+        _ => false,
+    };
+    unknown || is_held(isa, kernel, file)
+}
+
+/// Something holds on to registers of the file in ways that are not known. An instruction that `semantics.tsv` does not describe may read
+/// or write more of them than its operands say, and for longer: products of warp groups run on after issue. Bulk copies own their
+/// descriptors in uniform registers until they end, and no scoreboard in their words says when.
 fn is_held(isa: &Isa, kernel: &Kernel, file: RegFile) -> bool {
     let forms = kernel.layouts.iter().filter_map(|l| isa.form(l.form));
     forms.map(|f| f.semantics()).any(|s| {

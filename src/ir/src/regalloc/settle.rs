@@ -7,7 +7,7 @@ use isa::{Isa, RegFile};
 use super::color::{Palette, free_places};
 use super::interference::Interference;
 use super::webs::{Webs, top};
-use super::{Constraints, allowed, is_held, limit};
+use super::{Constraints, allowed, limit, stays};
 use crate::check::pins_hold;
 use crate::kernel::{Kernel, OpKind};
 use crate::pin::Pin;
@@ -50,16 +50,8 @@ fn move_apart(kernel: &mut Kernel, constraints: &Constraints) -> Result<usize, S
     for &c in &homeless {
         let cluster = &webs.clusters[c as usize];
         let file = cluster.file;
-        let uniform = matches!(file, RegFile::UR | RegFile::UP);
-        let held = is_held(isa, kernel, file)
-            || (uniform && interference.uniform_fixed)
-            || (file == RegFile::R && !within_limits);
-        if cluster.fixed || held {
-            return Err(format!(
-                "the values in {file}{} cannot move",
-                cluster.base,
-                file = file.name()
-            ));
+        if cluster.fixed || stays(isa, kernel, &interference, within_limits, file) {
+            return Err(format!("the values in {}{} cannot move", file.name(), cluster.base));
         }
         let palette = palettes.entry(file).or_insert_with(|| Palette {
             file,
