@@ -181,6 +181,35 @@ static void sayRemarks(FuncOp func, const SassPassRun *run) {
   getEngine()->passRemarks(run, say, &place);
 }
 
+/// The instructions in text order: the one of number n is at byte offset 16 n.
+static SmallVector<Operation *> codeOf(FuncOp func) {
+  SmallVector<Operation *> code;
+  for (Block &block : func.getBody())
+    for (Operation &op : block)
+      if (isa<SassInst>(op))
+        code.push_back(&op);
+  return code;
+}
+
+/// The instructions that the file names.
+static SmallVector<Operation *> pinnedOf(FuncOp func) {
+  SmallVector<Operation *> pinned, code = codeOf(func);
+  if (auto offsets = func->getAttrOfType<DenseI64ArrayAttr>(kPinnedAttr))
+    for (int64_t offset : offsets.asArrayRef())
+      if (offset >= 0 && size_t(offset) / 16 < code.size())
+        pinned.push_back(code[offset / 16]);
+  return pinned;
+}
+
+/// Says where these are now.
+static void setPinned(FuncOp func, ArrayRef<Operation *> pinned) {
+  SmallVector<int64_t> offsets;
+  for (auto [n, op] : llvm::enumerate(codeOf(func)))
+    if (llvm::is_contained(pinned, op))
+      offsets.push_back(16 * n);
+  func->setAttr(kPinnedAttr, DenseI64ArrayAttr::get(func.getContext(), offsets));
+}
+
 LogicalResult sass::applyPassRun(FuncOp func, SassPassRun *raw) {
   const SassEngine *engine = getEngine();
   std::unique_ptr<SassPassRun, void (*)(SassPassRun *)> run(raw, engine->freePassRun);
@@ -193,7 +222,10 @@ LogicalResult sass::applyPassRun(FuncOp func, SassPassRun *raw) {
     if (succeeded(result))
       result = applier.apply(*edit);
   };
+  SmallVector<Operation *> pinned = pinnedOf(func);
   engine->passEdits(raw, each, &state);
+  if (!pinned.empty() && state.first.changed)
+    setPinned(func, pinned);
   if (listener)
     listener(func, run.release());
   return state.second;

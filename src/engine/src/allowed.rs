@@ -1,13 +1,16 @@
 //! Which bits an edit list may move. It is worked out from the edits and the tables alone, not from what applying them did,
 //! so that mask-verify is a check and not an echo.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use isa::Isa;
 
-use crate::mask::AllowedBits;
+use crate::mask::{AllowedBits, Origin, WORD};
 
-/// Adds the bits of the fields and modifiers that the edits name.
+/// Adds the bits of the fields and modifiers that the edits name, and the order that they put the instructions into.
 pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &mut AllowedBits) -> Result<(), String> {
     let mut named: Vec<(ir::OpId, Named)> = Vec::with_capacity(edits.edits.len());
+    let mut moves = Moves::default();
     let mut list = edits.edits.iter().peekable();
     while let Some(edit) = list.next() {
         match edit {
@@ -26,35 +29,102 @@ pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &
                     .map_err(|e| e.to_string())?;
                 named.push((*op, Named::Bits(edited.word.0 ^ inst.word.0)));
             }
+            ir::Edit::ReplaceOperand { op, operand, .. } => {
+                inst_of(kernel, *op)?;
+                let slot = kernel.op(*op).layout().and_then(|l| l.read_slot(*operand));
+                let (slot, _) = slot.ok_or_else(|| format!("operation {} does not name operand {operand}", op.0))?;
+                named.push((*op, Named::Bits(slot.bits())));
+            }
             ir::Edit::Replace { op, inst, .. } => {
                 inst_of(kernel, *op)?;
                 named.push((*op, Named::Word(inst.word.0)));
             }
             // One goes, and one that is put before it comes: everything keeps its place.
-            ir::Edit::Insert { before, inst, .. } => {
-                let erased = list.next_if(|next| matches!(next, ir::Edit::Erase { op } if op == before));
-                if erased.is_none() {
-                    return Err(format!("{edit:?}: this engine cannot check code that moves yet"));
-                }
+            ir::Edit::Insert { before, inst, .. }
+                if list
+                    .next_if(|next| matches!(next, ir::Edit::Erase { op } if op == before))
+                    .is_some() =>
+            {
                 inst_of(kernel, *before)?;
                 named.push((*before, Named::Word(inst.word.0)));
             }
-            other => return Err(format!("{other:?}: this engine cannot check edits of that kind yet")),
-        }
-    }
-    named.sort_by_key(|(op, _)| *op);
-    let mut rest = named.iter().peekable();
-    for (offset, op, _) in passes::instructions(kernel) {
-        while let Some((_, bits)) = rest.next_if(|(o, _)| *o == op) {
-            match bits {
-                Named::Bits(bits) => allowed.allow(offset, *bits),
-                Named::Word(word) => allowed.replace(offset, *word),
+            ir::Edit::Insert { before, inst, .. } => moves.put(*before, Put::New(inst.word.0)),
+            ir::Edit::Move { op, before } => {
+                inst_of(kernel, *op)?;
+                moves.gone.insert(*op);
+                moves.put(*before, Put::Old(*op));
+            }
+            ir::Edit::Erase { op } => {
+                inst_of(kernel, *op)?;
+                moves.gone.insert(*op);
             }
         }
     }
-    match rest.next() {
-        Some((op, _)) => Err(format!("operation {} is no instruction of the kernel", op.0)),
-        None => Ok(()),
+    let offsets = moves.places(kernel, allowed)?;
+    for (op, bits) in named {
+        let offset = offsets.get(&op).copied();
+        let offset = offset.ok_or_else(|| format!("operation {} is edited, and goes", op.0))?;
+        match bits {
+            Named::Bits(bits) => allowed.allow(offset, bits),
+            Named::Word(word) => allowed.replace(offset, word),
+        }
+    }
+    Ok(())
+}
+
+/// Edits that give instructions other places.
+#[derive(Default)]
+struct Moves {
+    /// What comes before an operation, in this order.
+    puts: BTreeMap<ir::OpId, Vec<Put>>,
+    /// Operations that are not where they were.
+    gone: BTreeSet<ir::OpId>,
+}
+
+enum Put {
+    New(u128),
+    Old(ir::OpId),
+}
+
+impl Moves {
+    fn put(&mut self, before: ir::OpId, put: Put) {
+        self.puts.entry(before).or_default().push(put);
+    }
+
+    /// By instruction: its byte offset after the edits. `allowed` gets the new order, if it is one.
+    fn places(&self, kernel: &ir::Kernel, allowed: &mut AllowedBits) -> Result<HashMap<ir::OpId, u64>, String> {
+        let numbers = passes::instructions(kernel).map(|(offset, op, _)| (op, offset));
+        let numbers: HashMap<ir::OpId, u64> = numbers.collect();
+        if self.puts.is_empty() && self.gone.is_empty() {
+            return Ok(numbers);
+        }
+        let number = |op: ir::OpId| match numbers.get(&op) {
+            Some(offset) => Ok((offset / WORD as u64) as u32),
+            None => Err(format!("operation {} is no instruction of the kernel", op.0)),
+        };
+        let (mut order, mut new, mut now) = (Vec::new(), Vec::new(), HashMap::new());
+        for op in kernel.ops() {
+            for put in self.puts.get(&op.id()).into_iter().flatten() {
+                let offset = (order.len() * WORD) as u64;
+                match put {
+                    Put::New(word) => {
+                        new.push((offset, *word));
+                        order.push(Origin::New);
+                    }
+                    Put::Old(moved) => {
+                        now.insert(*moved, offset);
+                        order.push(Origin::Moved(number(*moved)?));
+                    }
+                }
+            }
+            if op.kind().is_code() && !self.gone.contains(&op.id()) {
+                now.insert(op.id(), (order.len() * WORD) as u64);
+                order.push(Origin::Kept(number(op.id())?));
+            }
+        }
+        allowed.reorder(order);
+        new.into_iter().for_each(|(offset, word)| allowed.replace(offset, word));
+        Ok(now)
     }
 }
 

@@ -18,6 +18,7 @@ pub mod moving;
 mod named;
 mod open;
 pub mod plugins;
+mod placed;
 pub mod regalloc;
 mod replace;
 pub mod report;

@@ -5,9 +5,14 @@ use std::collections::BTreeMap;
 /// Bytes of one instruction.
 pub const WORD: usize = 16;
 
-/// For each instruction that may change (by byte offset), the bits that may, or the word that takes its place.
+/// What edits leave of a kernel's code: for each instruction that may change (by its byte offset now) the bits that may, or the word that takes
+/// its place; and where each instruction was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AllowedBits(BTreeMap<u64, Leave>);
+pub struct AllowedBits {
+    leave: BTreeMap<u64, Leave>,
+    /// By number of an instruction now; `None` if every one is where it was.
+    order: Option<Vec<Origin>>,
+}
 
 /// What may become of one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,10 +23,31 @@ struct Leave {
     bits: u128,
 }
 
+/// Where an instruction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From the code as it was, where it had this number, and in the same order as all others that were kept.
+    Kept(u32),
+    /// The same, but for the order.
+    Moved(u32),
+    /// From an edit.
+    New,
+}
+
+impl Origin {
+    /// Its number in the code as it was.
+    pub fn number(self) -> Option<u32> {
+        match self {
+            Origin::Kept(n) | Origin::Moved(n) => Some(n),
+            Origin::New => None,
+        }
+    }
+}
+
 impl AllowedBits {
     /// Allows more bits of the word at `offset`.
     pub fn allow(&mut self, offset: u64, bits: u128) {
-        self.0.entry(offset).or_default().bits |= bits;
+        self.leave.entry(offset).or_default().bits |= bits;
     }
 
     /// Puts another word at `offset`: what was allowed of the one before counts no more.
@@ -30,31 +56,84 @@ impl AllowedBits {
             word: Some(word),
             bits: 0,
         };
-        self.0.insert(offset, leave);
+        self.leave.insert(offset, leave);
+    }
+
+    /// Puts the instructions into another order, before anything is allowed of them.
+    pub fn reorder(&mut self, order: Vec<Origin>) {
+        self.order = Some(order);
     }
 
     /// Where edits put another word.
     pub fn replaced(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0
+        self.leave
             .iter()
             .filter(|(_, leave)| leave.word.is_some())
             .map(|(at, _)| *at)
     }
 
+    /// The order of the instructions now, if it is another one than it was.
+    pub fn order(&self) -> Option<&[Origin]> {
+        self.order.as_deref()
+    }
+
+    /// Byte offset now of an instruction that was kept.
+    pub fn now(&self, offset: u64) -> Option<u64> {
+        let Some(order) = &self.order else { return Some(offset) };
+        let number = u32::try_from(offset / WORD as u64).ok()?;
+        let at = order.iter().position(|origin| *origin == Origin::Kept(number))?;
+        Some((at * WORD) as u64)
+    }
+
+    /// Byte offset in the code as it was of the instruction that is at `offset` now; nothing for a new one.
+    pub fn before(&self, offset: u64) -> Option<u64> {
+        let Some(order) = &self.order else { return Some(offset) };
+        let number = order.get(usize::try_from(offset / WORD as u64).ok()?)?.number()?;
+        Some(u64::from(number) * WORD as u64)
+    }
+
     /// Allows what `other`, of a later pass, allows too.
     pub fn add(&mut self, other: &AllowedBits) {
-        for (&offset, leave) in &other.0 {
+        if let Some(order) = &other.order {
+            self.follow(order);
+        }
+        for (&offset, leave) in &other.leave {
             match leave.word {
-                Some(_) => drop(self.0.insert(offset, *leave)),
+                Some(_) => drop(self.leave.insert(offset, *leave)),
                 None => self.allow(offset, leave.bits),
             }
         }
     }
 
+    /// What was allowed goes where its instruction goes.
+    fn follow(&mut self, order: &[Origin]) {
+        let before = std::mem::take(&mut self.leave);
+        for (at, from) in order.iter().enumerate() {
+            let leave = from.number().and_then(|n| before.get(&(u64::from(n) * WORD as u64)));
+            leave.map(|leave| self.leave.insert((at * WORD) as u64, *leave));
+        }
+        let first = self.order.take();
+        let origin = |n: u32| match &first {
+            Some(first) => first.get(n as usize).copied().unwrap_or(Origin::New),
+            None => Origin::Kept(n),
+        };
+        let through = |now: &Origin| match (*now, now.number().map(origin)) {
+            (Origin::Moved(_), Some(Origin::Kept(n))) => Origin::Moved(n),
+            (_, Some(before)) => before,
+            (now, None) => now,
+        };
+        self.order = Some(order.iter().map(through).collect());
+    }
+
     /// The word at `offset` as edits leave it but for the bits that they may change, and those bits.
     fn at(&self, offset: u64, old: u128) -> (u128, u128) {
-        let leave = self.0.get(&offset).copied().unwrap_or_default();
+        let leave = self.leave.get(&offset).copied().unwrap_or_default();
         (leave.word.unwrap_or(old), leave.bits)
+    }
+
+    /// The word at `offset` that edits leave of `old`, bits aside that they may change.
+    pub fn word(&self, offset: u64, old: u128) -> u128 {
+        self.at(offset, old).0
     }
 }
 
@@ -121,6 +200,36 @@ fn word(bytes: &[u8]) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_allowed_goes_where_its_instruction_goes() {
+        use Origin::{Kept, Moved, New};
+        let at = |n: u64| n * WORD as u64;
+        let mut first = AllowedBits::default();
+        first.reorder(vec![Kept(0), New, Kept(2), Moved(1), Kept(3)]);
+        first.replace(at(1), 9);
+        first.allow(at(3), 1);
+        let mut all = AllowedBits::default();
+        all.allow(at(3), 2);
+        all.add(&first);
+        assert_eq!(all.order(), first.order());
+        assert_eq!(all.leave[&at(4)].bits, 2);
+        // Then the first instruction goes, and the one behind the new one comes before that.
+        let mut second = AllowedBits::default();
+        second.reorder(vec![Moved(2), Kept(1), Kept(3), Kept(4)]);
+        second.allow(at(0), 4);
+        all.add(&second);
+        assert_eq!(all.order(), Some(&[Moved(2), New, Moved(1), Kept(3)][..]));
+        assert_eq!(
+            (all.at(at(0), 0), all.at(at(1), 0), all.at(at(2), 0), all.at(at(3), 0)),
+            ((0, 4), (9, 0), (0, 1), (0, 2))
+        );
+        assert_eq!(
+            (all.now(at(3)), all.now(at(0)), all.now(at(2))),
+            (Some(at(3)), None, None)
+        );
+        assert_eq!((all.before(at(2)), all.before(at(1))), (Some(at(1)), None));
+    }
 
     #[test]
     fn only_named_bits_may_move() {

@@ -54,10 +54,10 @@ pub fn put_nops(opened: &Opened<'_>, images: &Images<'_>, seed: u64, every: u64)
             (state >> 33) % every.max(1) == 0
         };
         let places = ir::free_places(isa, source).into_iter().filter(&mut chosen);
-        let insert: Vec<(u32, Word)> = places.map(|p| (p, nop)).collect();
+        let insert = places.map(|p| (p, ir::Put::New(nop))).collect();
         Ok(Some(Movement {
             insert,
-            delete: Vec::new(),
+            ..Movement::default()
         }))
     })
 }
@@ -91,8 +91,8 @@ pub fn take_out(
         match offsets.iter().find(|at| !is_nop(**at)) {
             Some(at) => Err(format!("at {at:#x} there is no NOP that was put in")),
             None => Ok(Some(Movement {
-                insert: Vec::new(),
                 delete: offsets.iter().map(|o| o / 16).collect(),
+                ..Movement::default()
             })),
         }
     })
@@ -187,7 +187,7 @@ fn one_section(
 
 /// Tables of code offsets in the kernel's own constant banks: those of indirect branches, whose contents the file tells, and pointers to
 /// functions of the section where it makes indirect calls. What a relocation fills in is none of them.
-fn tables(
+pub(crate) fn tables(
     isa: &'static Isa,
     image: &Image<'_>,
     code: &Code<'_>,

@@ -42,8 +42,12 @@ pub struct ImageReport {
 pub struct PatchReport {
     /// Kernels whose code changed.
     pub kernels: usize,
-    /// Instructions that changed.
+    /// Instructions that changed, came or went.
     pub instructions: usize,
+    /// Kernels whose instructions have other places now.
+    pub moved: usize,
+    /// Bytes that the file has more than before.
+    pub grown: i64,
     /// True when attributes were rewritten too.
     pub nv_info_updated: bool,
 }
@@ -51,7 +55,12 @@ pub struct PatchReport {
 impl fmt::Display for PatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let info = if self.nv_info_updated { "updated" } else { "unchanged" };
-        write!(f, "patch: .text rewritten in place, .nv.info {info} - ABI unchanged")
+        let how = match (self.moved, self.grown) {
+            (0, _) => "in place".to_owned(),
+            (n, 0) => format!("with other places in {}", count(n, "kernel")),
+            (n, bytes) => format!("with other places in {} ({bytes:+} bytes)", count(n, "kernel")),
+        };
+        write!(f, "patch: .text rewritten {how}, .nv.info {info} - ABI unchanged")
     }
 }
 
@@ -66,7 +75,7 @@ pub struct KernelReport {
     pub instructions: usize,
     /// What each pass did, in the order they ran.
     pub passes: Vec<PassReport>,
-    /// Instructions whose bytes changed.
+    /// Instructions that changed, came or went.
     pub changed: usize,
     /// Of these, or beside them: instructions that got other scheduling bits, because with the old ones the edits would make a hazard.
     pub rescheduled: usize,
@@ -201,11 +210,23 @@ mod tests {
         let patch = PatchReport {
             kernels: 1,
             instructions: 61,
+            moved: 0,
+            grown: 0,
             nv_info_updated: false,
         };
         assert_eq!(
             patch.to_string(),
             "patch: .text rewritten in place, .nv.info unchanged - ABI unchanged"
+        );
+        let moved = PatchReport {
+            moved: 1,
+            grown: 128,
+            nv_info_updated: true,
+            ..patch
+        };
+        assert_eq!(
+            moved.to_string(),
+            "patch: .text rewritten with other places in 1 kernel (+128 bytes), .nv.info updated - ABI unchanged"
         );
     }
 }

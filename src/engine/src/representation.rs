@@ -81,8 +81,10 @@ fn run_one(job: Job<'_>) -> Result<Ran, String> {
         allowed: AllowedBits::default(),
         failed: None,
     };
+    let mut place = job.place.clone();
     for (_, entry, mode) in job.entries {
-        let found = step::look(job.isa, &ran.kernel, &job.place, entry.pass, &entry.options, mode);
+        place.pinned = job.place.pinned.iter().filter_map(|at| ran.allowed.now(*at)).collect();
+        let found = step::look(job.isa, &ran.kernel, &place, entry.pass, &entry.options, mode);
         ran.passes.push(found.report);
         if let Some(why) = found.failed {
             ran.failed = Some(why);

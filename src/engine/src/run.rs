@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cubin::code::Code;
-use cubin::{Image, Patch};
+use cubin::{CodeMove, Image, Patch};
 use isa::Isa;
 use rayon::prelude::*;
 use sched::Model;
@@ -11,9 +11,9 @@ use sched::Model;
 use crate::Error;
 use crate::config::{Config, Entry, Mode};
 use crate::cost::Costs;
-use crate::mask::{WORD, mask_verify};
+use crate::mask::WORD;
 use crate::open::{OpenImage, Opened, Which};
-use crate::replace;
+use crate::placed::Placed;
 use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
 use crate::representation::{Internal, Job, Ran, Representation};
 use crate::reschedule;
@@ -156,25 +156,18 @@ fn rewrite_image(
     };
     let done = rewrite_kernels(representation, isa, image, &work, options);
 
-    let mut patch = Patch::new(image);
-    let mut patched = PatchReport {
-        kernels: 0,
-        instructions: 0,
-        nv_info_updated: false,
-    };
+    let mut dones: Vec<KernelDone> = Vec::new();
+    for ((code, _), done) in work.iter().zip(done) {
+        dones.push(
+            match options.vetoes.get(&(open.path.to_owned(), code.name.to_owned())) {
+                Some(why) => done.left_alone(why.clone()),
+                None => done,
+            },
+        );
+    }
+    let bytes = written(open, &work, &mut dones, &mut report)?;
     let mut texts = Vec::new();
-    for ((code, _), mut done) in work.iter().zip(done) {
-        if let Some(why) = options.vetoes.get(&(open.path.to_owned(), code.name.to_owned())) {
-            done = done.left_alone(why.clone());
-        }
-        if let Some(new) = &done.code {
-            patch.replace_code(code, new).map_err(|cause| Error::Cubin {
-                image: open.path.to_owned(),
-                cause,
-            })?;
-            patched.kernels += 1;
-            patched.instructions += done.report.changed;
-        }
+    for ((code, _), done) in work.iter().zip(dones) {
         if let Some((before, after)) = done.text {
             let (image, target, name) = (open.path.to_owned(), target.to_string(), code.name.to_owned());
             texts.push(KernelText {
@@ -187,18 +180,70 @@ fn rewrite_image(
         }
         report.kernels.push(done.report);
     }
-    let changed = patched.kernels > 0;
-    report.patch = changed.then_some(patched);
-    Ok(ImageDone {
-        bytes: changed.then(|| patch.finish()),
-        report,
-        texts,
-    })
+    Ok(ImageDone { bytes, report, texts })
+}
+
+/// The image with the new code in it; `None` if there is none. Kernels whose instructions cannot have other places in this file stay as they
+/// were.
+fn written(
+    open: &OpenImage<'_>,
+    work: &[Work<'_, '_>],
+    dones: &mut [KernelDone],
+    report: &mut ImageReport,
+) -> Result<Option<Vec<u8>>, Error> {
+    let image = &open.image;
+    let failed = |cause| Error::Cubin {
+        image: open.path.to_owned(),
+        cause,
+    };
+    let patched = |dones: &[KernelDone]| {
+        let mut patch = Patch::new(image);
+        for ((code, _), done) in work.iter().zip(dones) {
+            if let Some(new) = done.code.as_ref().filter(|new| new.moved.is_none()) {
+                patch.replace_code(code, &new.code).map_err(failed)?;
+            }
+        }
+        Ok(patch.finish())
+    };
+    let mut bytes = patched(dones)?;
+    let moves: Vec<CodeMove> = dones.iter().filter_map(|d| d.code.as_ref()?.moved.clone()).collect();
+    if !moves.is_empty() {
+        let moved = Image::parse(&bytes).and_then(|image| cubin::movement::move_code(&image, &moves));
+        match moved {
+            Ok(moved) => bytes = moved,
+            Err(why) => {
+                let is_moved = |d: &&mut KernelDone| d.code.as_ref().is_some_and(|new| new.moved.is_some());
+                for done in dones.iter_mut().filter(is_moved) {
+                    done.leave_alone(why.to_string());
+                }
+            }
+        }
+    }
+    let changed = || dones.iter().filter(|d| d.code.is_some());
+    if changed().next().is_none() {
+        return Ok(None);
+    }
+    let moved = changed().filter(|d| d.code.as_ref().is_some_and(|new| new.moved.is_some()));
+    report.patch = Some(PatchReport {
+        kernels: changed().count(),
+        instructions: changed().map(|d| d.report.changed).sum(),
+        moved: moved.clone().count(),
+        grown: bytes.len() as i64 - image.bytes().len() as i64,
+        nv_info_updated: moved.count() > 0,
+    });
+    Ok(Some(bytes))
+}
+
+/// New code for a kernel.
+struct NewCode {
+    code: Vec<u8>,
+    /// Where its instructions went, if they have other places.
+    moved: Option<CodeMove>,
 }
 
 struct KernelDone {
     /// New code, when it differs.
-    code: Option<Vec<u8>>,
+    code: Option<NewCode>,
     report: KernelReport,
     text: Option<(String, Option<String>)>,
 }
@@ -224,13 +269,17 @@ impl KernelDone {
 
     /// The kernel stays as it was.
     fn left_alone(mut self, why: String) -> KernelDone {
+        self.leave_alone(why);
+        self
+    }
+
+    fn leave_alone(&mut self, why: String) {
         self.code = None;
         (self.report.changed, self.report.rescheduled) = (0, 0);
         self.report.left_alone = Some(why);
         if let Some((_, after)) = &mut self.text {
             *after = None;
         }
-        self
     }
 }
 
@@ -311,15 +360,10 @@ fn lift<'c>(
 }
 
 /// What the passes cost and bring.
-fn costs(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, new: &[u8]) -> Result<Costs, String> {
+fn costs(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, placed: &Placed<'_>) -> Result<Costs, String> {
     let model = Model::new(image.target());
-    let old = ir::Source::from_code(image.target(), code);
-    let rewritten = ir::Source {
-        code: new,
-        ..old.clone()
-    };
-    let lift = |source: &ir::Source<'_>| ir::lift(isa, source).map_err(|e| e.to_string());
-    Ok(Costs::of(isa, &model, &lift(&old)?, &lift(&rewritten)?))
+    let before = ir::lift(isa, &ir::Source::from_code(image.target(), code)).map_err(|e| e.to_string())?;
+    Ok(Costs::of(isa, &model, &before, &placed.lift(isa, &placed.code)?))
 }
 
 /// Lowers what the passes made, holds it against what their edits name and what the file says of single instructions, and sees to it that
@@ -332,11 +376,11 @@ fn finish(
     ran: Result<Ran, String>,
     for_gain: bool,
 ) -> KernelDone {
-    let ran = match ran {
+    let mut ran = match ran {
         Ok(ran) => ran,
         Err(why) => return done.left_alone(why),
     };
-    done.report.passes = ran.passes;
+    done.report.passes = std::mem::take(&mut ran.passes);
     if let Some(why) = ran.failed {
         return done.left_alone(why);
     }
@@ -344,26 +388,17 @@ fn finish(
     if done.report.passes.iter().all(nothing) {
         return done;
     }
-    let lowered = guarded(|| -> Result<_, String> {
-        let new = ir::lower(&ran.kernel).map_err(|e| e.to_string())?;
-        let changed = mask_verify(code.bytes, &new, &ran.allowed).map_err(|e| e.to_string())?;
-        replace::still_true(isa, code, &new)?;
-        let old = ir::Source::from_code(image.target(), code);
-        match schedule::repair(isa, &old, &new, ran.allowed.replaced())? {
-            Some((repaired, words)) => {
-                let pairs = code.bytes.chunks(WORD).zip(repaired.chunks(WORD));
-                let changed = pairs.filter(|(a, b)| a != b).count();
-                Ok((repaired, changed, words))
-            }
-            None => Ok((new, changed, 0)),
-        }
-    });
-    let (new, changed, rescheduled) = match lowered.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
-        Ok(lowered) => lowered,
+    let made = guarded(|| made(isa, image, code, &ran));
+    let (placed, rescheduled) = match made.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
+        Ok(made) => made,
         Err(why) => return done.left_alone(why),
     };
-    if changed > 0 && for_gain {
-        match guarded(|| costs(isa, image, code, &new)).unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
+    let changed = placed.changed();
+    if changed == 0 {
+        return done;
+    }
+    if for_gain {
+        match guarded(|| costs(isa, image, code, &placed)).unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
             Ok(costs) => done.report.costs = Some(costs),
             Err(why) => return done.left_alone(why),
         }
@@ -371,27 +406,32 @@ fn finish(
             return done.left_alone(why);
         }
     }
-    if changed > 0 {
-        if let Some((_, after)) = &mut done.text {
-            *after = match rescheduled {
-                0 => Some(ir::print_module(std::slice::from_ref(&ran.kernel))),
-                _ => text_of(isa, image, code, &new),
-            };
-        }
-        (done.report.changed, done.report.rescheduled) = (changed, rescheduled);
-        done.code = Some(new);
+    if let Some((_, after)) = &mut done.text {
+        let kernel = placed.lift(isa, &placed.code).ok();
+        *after = kernel.map(|kernel| ir::print_module(std::slice::from_ref(&kernel)));
     }
+    (done.report.changed, done.report.rescheduled) = (changed, rescheduled);
+    done.code = Some(NewCode {
+        code: placed.code,
+        moved: placed.moved,
+    });
     done
 }
 
-/// The text of new code for a kernel.
-fn text_of(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, new: &[u8]) -> Option<String> {
-    let source = ir::Source {
-        code: new,
-        ..ir::Source::from_code(image.target(), code)
+/// New code with scheduling bits that guard it, and how many words needed others for that.
+fn made<'c>(isa: &'static Isa, image: &Image<'_>, code: &Code<'c>, ran: &Ran) -> Result<(Placed<'c>, usize), String> {
+    let mut placed = Placed::new(isa, image, code, &ran.kernel, &ran.allowed)?;
+    let old = ir::Source::from_code(image.target(), code);
+    let new = ir::Source {
+        code: &placed.code,
+        ..placed.source.clone()
     };
-    let kernel = ir::lift(isa, &source).ok()?;
-    Some(ir::print_module(std::slice::from_ref(&kernel)))
+    let repaired = schedule::repair_placed(isa, &old, &new, &|at| placed.now(at), ran.allowed.replaced())?;
+    let rescheduled = repaired.map_or(0, |(code, words)| {
+        placed.put(code);
+        words
+    });
+    Ok((placed, rescheduled))
 }
 
 fn first_opaque(kernel: &ir::Kernel) -> Option<u64> {

@@ -41,15 +41,31 @@ pub(crate) fn repair(
     new: &[u8],
     replaced: impl Iterator<Item = u64>,
 ) -> Result<Option<Repaired>, String> {
+    let placed = Source {
+        code: new,
+        ..old.clone()
+    };
+    repair_placed(isa, old, &placed, &Some, replaced)
+}
+
+/// [`repair`] of code whose instructions have other places: `new` is what the file says of it there, and `now` the byte offset of what was at
+/// one.
+pub(crate) fn repair_placed(
+    isa: &'static Isa,
+    old: &Source<'_>,
+    new: &Source<'_>,
+    now: &dyn Fn(u64) -> Option<u64>,
+    replaced: impl Iterator<Item = u64>,
+) -> Result<Option<Repaired>, String> {
     let before = ir::lift(isa, old).map_err(|e| e.to_string())?;
     let mut repairing = Repairing {
         isa,
-        old,
-        new,
+        source: new,
+        new: new.code,
         replaced: AllowedBits::default(),
         known: Vec::new(),
     };
-    let after = repairing.lift(new)?;
+    let after = repairing.lift(new.code)?;
     if sched::code::same_timing(isa, &before, &after) {
         return Ok(None);
     }
@@ -60,23 +76,31 @@ pub(crate) fn repair(
             "by the latency model it has a hazard as it is, so that nothing can be told of the edits: {error}"
         ));
     }
-    repairing.known = report.findings;
-    let eager = eager(isa, new, replaced, &mut repairing.replaced);
-    if eager != new
+    let placed = |f: Finding| {
+        Some(Finding {
+            at: now(f.at)?,
+            earlier: f.earlier.and_then(now),
+            ..f
+        })
+    };
+    repairing.known = report.findings.into_iter().filter_map(placed).collect();
+    let eager = eager(isa, new.code, replaced, &mut repairing.replaced);
+    if eager != new.code
         && let Ok(sooner) = repairing.free_of_hazards(&model, &eager)
     {
         return Ok(Some(sooner));
     }
     match repairing.added(&model, &after) {
         None => Ok(None),
-        Some(_) => repairing.free_of_hazards(&model, new).map(Some),
+        Some(_) => repairing.free_of_hazards(&model, new.code).map(Some),
     }
 }
 
 /// A kernel whose scheduling bits are put right.
 struct Repairing<'a> {
     isa: &'static Isa,
-    old: &'a Source<'a>,
+    /// What the file says of the new code.
+    source: &'a Source<'a>,
     new: &'a [u8],
     /// Where scheduling bits may change beside what is repaired.
     replaced: AllowedBits,
@@ -88,7 +112,7 @@ impl Repairing<'_> {
     fn lift(&self, code: &[u8]) -> Result<Kernel, String> {
         let source = Source {
             code,
-            ..self.old.clone()
+            ..self.source.clone()
         };
         ir::lift(self.isa, &source).map_err(|e| e.to_string())
     }

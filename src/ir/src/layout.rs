@@ -132,7 +132,8 @@ impl Slot {
         }
     }
 
-    pub(crate) fn bits(&self) -> u128 {
+    /// The bits of its field.
+    pub fn bits(&self) -> u128 {
         (self.mask as u128) << self.lo
     }
 }

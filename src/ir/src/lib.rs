@@ -49,7 +49,7 @@ pub use lex::ParseError;
 pub use lift::{LiftError, lift};
 pub use liveness::{Liveness, Pressure, each_instruction, pressure};
 pub use lower::{LowerError, lower};
-pub use moving::{Moved, Movement, free_places, indirect_base, move_code, nop};
+pub use moving::{Moved, Movement, Put, free_places, indirect_base, move_code, nop};
 pub use occupancy::Multiprocessor;
 pub use parse::parse_module;
 pub use parts::{Parts, PartsError};

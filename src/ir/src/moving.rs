@@ -16,10 +16,21 @@ use crate::source::Source;
 /// What to put in and take out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Movement {
-    /// (position of the instruction that it goes before, the word), by position.
-    pub insert: Vec<(u32, Word)>,
+    /// (position of the instruction that it goes before, what goes there), by position.
+    pub insert: Vec<(u32, Put)>,
+    /// The same, of what belongs to the block before: whoever goes to a label at the position does not execute it. It comes first.
+    pub append: Vec<(u32, Put)>,
     /// Positions of the instructions to take out, ascending.
     pub delete: Vec<u32>,
+}
+
+/// What goes before an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// A word that holds no code offset.
+    New(Word),
+    /// The instruction at that position, which is one of those to take out.
+    Old(u32),
 }
 
 /// Code that moved.
@@ -27,7 +38,8 @@ pub struct Movement {
 pub struct Moved {
     /// The new code, padded as the old one was.
     pub code: Vec<u8>,
-    /// By position before, and one more for the end: the byte offset of the instruction now; of the next one if it was taken out.
+    /// By position before, and one more for the end: the byte offset of the instruction now; of the next one if it was taken out and not put
+    /// anywhere.
     pub instruction: Vec<u32>,
     /// By position before, and one more for the end: where a label at that instruction is now.
     pub label: Vec<u32>,
@@ -57,21 +69,33 @@ pub fn move_code(isa: &'static Isa, source: &Source<'_>, movement: &Movement) ->
     let cfg = Cfg::new(source, &code);
     let place = Places::new(&code, cfg.code_end(), movement)?;
     let addresses = return_addresses(source, &code, &cfg)?;
+    let put_back = |i: &u32| {
+        let puts = movement.append.iter().chain(&movement.insert);
+        puts.into_iter().any(|(_, what)| *what == Put::Old(*i))
+    };
+    let lost = |(i, _): &&(u32, Address)| movement.delete.binary_search(i).is_ok() && !put_back(i);
+    if let Some((i, _)) = addresses.iter().find(lost) {
+        return Err(format!("the instruction at {:#x} makes a return address", i * 16));
+    }
     let mut out: Vec<Word> = Vec::with_capacity(place.total);
-    let mut inserts = movement.insert.iter().peekable();
-    for (i, &word) in words.iter().enumerate() {
-        while let Some((_, word)) = inserts.next_if(|(at, _)| *at as usize == i) {
-            out.push(*word);
+    let followed = |i: u32, out: &[Word]| match addresses.binary_search_by_key(&i, |(at, _)| *at) {
+        Ok(n) => Ok(words[i as usize].with_bits(63, 32, u64::from(addresses[n].1.now(&place)))),
+        Err(_) => relabelled(source, &code, i as usize, out.len() as u64 * 16, &place.label),
+    };
+    let put = |put: Put, out: &[Word]| match put {
+        Put::New(word) => Ok(word),
+        Put::Old(i) => followed(i, out),
+    };
+    let (mut appends, mut inserts) = (movement.append.iter().peekable(), movement.insert.iter().peekable());
+    for i in 0..words.len() as u32 {
+        for puts in [&mut appends, &mut inserts] {
+            while let Some((_, what)) = puts.next_if(|(at, _)| *at == i) {
+                out.push(put(*what, &out)?);
+            }
         }
-        if movement.delete.binary_search(&(i as u32)).is_ok() || i >= cfg.code_end() + place.lead {
-            continue;
+        if movement.delete.binary_search(&i).is_err() && (i as usize) < cfg.code_end() + place.lead {
+            out.push(followed(i, &out)?);
         }
-        let made = addresses.binary_search_by_key(&(i as u32), |(at, _)| *at);
-        let word = match made.ok().map(|n| addresses[n].1) {
-            Some(made) => word.with_bits(63, 32, u64::from(made.now(&place))),
-            None => relabelled(source, &code, i, out.len() as u64 * 16, &place.label)?,
-        };
-        out.push(word);
     }
     out.resize(place.total, padding(&code, cfg.code_end())?);
     Ok(Moved {
@@ -96,12 +120,11 @@ struct Places {
 impl Places {
     fn new(code: &Decoded<'_>, code_end: usize, movement: &Movement) -> Result<Places, String> {
         let n = code.words.len();
-        let sorted = movement.insert.is_sorted_by_key(|(at, _)| *at) && movement.delete.is_sorted_by(|a, b| a < b);
-        let last = movement
-            .insert
-            .last()
-            .map(|(at, _)| *at)
-            .max(movement.delete.last().copied());
+        let puts = [&movement.append, &movement.insert];
+        let sorted = puts.iter().all(|list| list.is_sorted_by_key(|(at, _)| *at));
+        let sorted = sorted && movement.delete.is_sorted_by(|a, b| a < b);
+        let last = puts.iter().filter_map(|list| Some(list.last()?.0)).max();
+        let last = last.max(movement.delete.last().copied());
         if !sorted || last.is_some_and(|at| at as usize >= code_end) {
             return Err("positions must ascend and lie before the padding".into());
         }
@@ -112,12 +135,22 @@ impl Places {
             .map_or(0, |i| i + 1 - code_end);
         let (mut instruction, mut label, mut inserted) = (Vec::new(), Vec::new(), Vec::new());
         let mut at = 0u32;
-        let mut inserts = movement.insert.iter().peekable();
+        let [mut appends, mut inserts] = puts.map(|list| list.iter().peekable());
+        let mut moved = Vec::new();
+        let mut put = |what: Put, at: &mut u32| {
+            match what {
+                Put::New(_) => inserted.push(*at),
+                Put::Old(from) => moved.push((from as usize, *at)),
+            }
+            *at += 16;
+        };
         for i in 0..code_end + lead {
+            while let Some((_, what)) = appends.next_if(|(before, _)| *before as usize == i) {
+                put(*what, &mut at);
+            }
             label.push(at);
-            while inserts.next_if(|(before, _)| *before as usize == i).is_some() {
-                inserted.push(at);
-                at += 16;
+            while let Some((_, what)) = inserts.next_if(|(before, _)| *before as usize == i) {
+                put(*what, &mut at);
             }
             instruction.push(at);
             at += if movement.delete.binary_search(&(i as u32)).is_ok() {
@@ -140,6 +173,12 @@ impl Places {
         }
         instruction.push(total as u32 * 16);
         label.push(total as u32 * 16);
+        for (from, at) in moved {
+            match instruction.get_mut(from) {
+                Some(place) if movement.delete.binary_search(&(from as u32)).is_ok() => *place = at,
+                _ => return Err("what is put elsewhere has to be taken out".into()),
+            }
+        }
         Ok(Places {
             instruction,
             label,

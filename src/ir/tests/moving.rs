@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use ir::{Movement, Put};
 use isa::Word;
 use sass2mlir_ir as ir;
 
@@ -14,13 +15,18 @@ const CALL_OVER_ONE: u128 = 0x000fea0003c000000000001000007944;
 const MOV_R20_0X20: u128 = 0x000fe20000000f000000002000147802;
 
 fn moved(words: &[u128], insert: &[u32], delete: &[u32]) -> Result<ir::Moved, String> {
-    let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    let isa = isa::Isa::for_target(isa::Target::Sm87).unwrap();
-    let movement = ir::Movement {
-        insert: insert.iter().map(|at| (*at, Word(NOP))).collect(),
+    let movement = Movement {
+        insert: insert.iter().map(|at| (*at, Put::New(Word(NOP)))).collect(),
+        append: Vec::new(),
         delete: delete.to_vec(),
     };
-    ir::move_code(isa, &ir::Source::new("words", isa::Target::Sm87, &code), &movement)
+    move_by(words, &movement)
+}
+
+fn move_by(words: &[u128], movement: &Movement) -> Result<ir::Moved, String> {
+    let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let isa = isa::Isa::for_target(isa::Target::Sm87).unwrap();
+    ir::move_code(isa, &ir::Source::new("words", isa::Target::Sm87, &code), movement)
 }
 
 fn words(moved: &ir::Moved) -> Vec<u128> {
@@ -72,13 +78,13 @@ fn taking_out_is_the_inverse() {
     each_code(|isa, source| {
         let nop = ir::nop(isa).unwrap();
         let places = ir::free_places(isa, &source);
-        let insert: Vec<_> = places.iter().step_by(3).map(|at| (*at, nop)).collect();
+        let insert: Vec<_> = places.iter().step_by(3).map(|at| (*at, Put::New(nop))).collect();
         let there = ir::move_code(
             isa,
             &source,
-            &ir::Movement {
+            &Movement {
                 insert,
-                delete: Vec::new(),
+                ..Movement::default()
             },
         )
         .unwrap();
@@ -100,14 +106,49 @@ fn taking_out_is_the_inverse() {
         let back = ir::move_code(
             isa,
             &moved_source,
-            &ir::Movement {
-                insert: Vec::new(),
+            &Movement {
                 delete,
+                ..Movement::default()
             },
         )
         .unwrap();
         assert!(back.code == source.code, "{}", source.name);
     });
+}
+
+#[test]
+fn who_goes_to_a_label_passes_over_what_ends_the_block_before() {
+    let movement = Movement {
+        append: vec![(2, Put::New(Word(NOP)))],
+        ..Movement::default()
+    };
+    let found = move_by(&[SKIP_ONE, MOV_R2_1, EXIT], &movement).unwrap();
+    assert_eq!(words(&found), [SKIP_ONE + (0x10 << 32), MOV_R2_1, NOP, EXIT]);
+    assert_eq!((found.label[2], found.instruction[2]), (0x30, 0x30));
+}
+
+#[test]
+fn an_address_follows_into_an_instruction_that_moves() {
+    let code = [MOV_R20_0X20, CALL_OVER_ONE, MOV_R2_1, EXIT];
+    let movement = Movement {
+        insert: vec![(1, Put::New(Word(NOP))), (1, Put::Old(0))],
+        delete: vec![0],
+        ..Movement::default()
+    };
+    let found = move_by(&code, &movement).unwrap();
+    let mov_r20_0x30 = MOV_R20_0X20 + (0x10 << 32);
+    assert_eq!(words(&found), [NOP, mov_r20_0x30, CALL_OVER_ONE, MOV_R2_1, EXIT]);
+    assert_eq!((found.label[0], found.instruction[0]), (0, 0x10));
+    let why = moved(&code, &[], &[0]).unwrap_err();
+    assert!(why.contains("makes a return address"), "{why}");
+    let why = move_by(
+        &code,
+        &Movement {
+            delete: Vec::new(),
+            ..movement
+        },
+    );
+    assert!(why.unwrap_err().contains("has to be taken out"));
 }
 
 #[test]

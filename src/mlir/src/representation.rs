@@ -172,12 +172,15 @@ fn ran(
 }
 
 /// A pass that names no edits may change what instructions compute, and neither scheduling nor don't-care bits. A new instruction in the place
-/// of an old one has its own.
+/// of an old one has its own. What edits put there stays as they say.
 fn allow_meaning(job: &Job<'_>, after: &Kernel, allowed: &mut AllowedBits) {
-    let new = passes::instructions(after).map(|(.., inst)| inst);
-    for ((offset, _, old), new) in passes::instructions(&job.kernel).zip(new) {
+    let before: Vec<_> = passes::instructions(&job.kernel).map(|(.., inst)| inst).collect();
+    for (offset, _, new) in passes::instructions(after) {
+        let Some(old) = allowed.before(offset).and_then(|at| before.get((at / 16) as usize)) else {
+            continue;
+        };
         let bits = match new.form == old.form {
-            true => job.isa.semantic_mask(old) | job.isa.register_mask(old),
+            true => job.isa.semantic_mask(*old) | job.isa.register_mask(*old),
             false => !isa::control::MASK | isa::control::REUSE_MASK,
         };
         allowed.allow(offset, bits);

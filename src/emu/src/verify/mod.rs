@@ -163,7 +163,12 @@ fn one(
     if let Some(why) = first.stop {
         return Err(inputs::reason(&why));
     }
-    let second = run(after, trial, exact, Some(&mut report.coverage_after), options);
+    // It may have more instructions: that it takes longer is no difference.
+    let patient = Options {
+        max_steps: options.max_steps.saturating_mul(4),
+        ..options.clone()
+    };
+    let second = run(after, trial, exact, Some(&mut report.coverage_after), &patient);
     Ok(compare::compare(before, after, trial, &first, &second))
 }
 
