@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir::{Edit, Kernel, Op, OpId, Use, Uses, ValueId};
+use ir::{BlockId, Edit, Kernel, Op, OpId, Use, Uses, ValueId};
 use isa::{Inst, Isa, RegFile};
 
 use crate::convergence::is_call;
@@ -72,7 +72,12 @@ impl Pass for ScalarToUniform {
             result.sites += 1;
         }
         result.edits.edits = search.edits(&registers);
-        result.ops = result.edits.edits.len();
+        result.ops = result
+            .edits
+            .edits
+            .iter()
+            .filter(|e| matches!(e, Edit::Replace { .. }))
+            .count();
         result.headline = Some(format!("{} migrated", count(result.sites, "warp-uniform web")));
         let skipped = search.skipped.iter().map(|(op, reason)| Skipped {
             offset: offsets[op],
@@ -118,6 +123,10 @@ struct Search<'k> {
     uses: Uses,
     forms: OtherForms,
     candidates: BTreeMap<ValueId, Candidate>,
+    /// Where they are to be computed that lanes may be apart for: the first instruction behind the prologue.
+    beginning: Option<OpId>,
+    /// Candidates that have to go there.
+    apart: BTreeSet<ValueId>,
     /// Uniform values that stay, by operation, and why.
     skipped: BTreeMap<OpId, &'static str>,
 }
@@ -130,9 +139,19 @@ impl<'k> Search<'k> {
             uses: kernel.uses(),
             forms: OtherForms::new(cx.isa),
             candidates: BTreeMap::new(),
+            beginning: None,
+            apart: BTreeSet::new(),
             skipped: BTreeMap::new(),
         };
         let prologue = prologue_end(kernel);
+        let beginning = instructions(kernel).find(|(offset, ..)| *offset == prologue);
+        let beginning = beginning.map(|(_, op, _)| kernel.op(op)).filter(|op| {
+            let convergence = &uniformity.convergence;
+            convergence.is_own(op.block()) && convergence.together(*op)
+        });
+        let not_behind = beginning.map(|op| reached_without(kernel, op.block()));
+        let behind = |block: BlockId| not_behind.as_ref().is_some_and(|other| !other[block.index()]);
+        search.beginning = beginning.map(|op| op.id());
         for (offset, id, inst) in instructions(kernel) {
             let op = kernel.op(id);
             let Some(value) = single_result(kernel, op) else {
@@ -143,12 +162,15 @@ impl<'k> Search<'k> {
             }
             let why = if !uniformity.convergence.is_own(op.block()) {
                 "it is in a function that is called"
-            } else if !uniformity.convergence.together(op) {
+            } else if !uniformity.convergence.together(op) && !behind(op.block()) {
                 "lanes may be apart there"
             } else if cx.pinned.binary_search(&offset).is_ok() {
                 "the file names the instruction"
             } else {
                 search.candidates.insert(value, Candidate { op: id, inst });
+                if !uniformity.convergence.together(op) {
+                    search.apart.insert(value);
+                }
                 continue;
             };
             search.skipped.insert(id, why);
@@ -159,15 +181,34 @@ impl<'k> Search<'k> {
     /// Drops values until every one that is left can be computed and read on the uniform datapath.
     fn settle(&mut self) {
         loop {
-            let values: Vec<ValueId> = self.candidates.keys().copied().collect();
-            let before = values.len();
-            for value in values {
-                if let Err(why) = self.moves(value) {
-                    self.drop_value(value, why);
+            // Which register it is to be does not matter here.
+            let registers: BTreeMap<ValueId, u8> = self.candidates.keys().map(|v| (*v, ANY)).collect();
+            let before = registers.len();
+            for value in registers.keys() {
+                if let Err(why) = self.moves(*value, &registers) {
+                    self.drop_value(*value, why);
                 }
             }
+            self.spread_apart();
             if self.candidates.len() == before {
                 return;
+            }
+        }
+    }
+
+    /// What goes to the beginning takes along what it is computed from.
+    fn spread_apart(&mut self) {
+        let mut work: Vec<ValueId> = self.apart.iter().copied().collect();
+        while let Some(value) = work.pop() {
+            let Some(candidate) = self.candidates.get(&value) else {
+                self.apart.remove(&value);
+                continue;
+            };
+            let operands = self.kernel.op(candidate.op).operands();
+            for operand in operands.iter().filter(|v| self.candidates.contains_key(v)) {
+                if self.apart.insert(*operand) {
+                    work.push(*operand);
+                }
             }
         }
     }
@@ -178,12 +219,15 @@ impl<'k> Search<'k> {
         }
     }
 
-    /// Whether a value can move if all other candidates do.
-    fn moves(&mut self, value: ValueId) -> Result<(), &'static str> {
+    /// Whether a value can move if all that are to be in `registers` do.
+    fn moves(&mut self, value: ValueId, registers: &BTreeMap<ValueId, u8>) -> Result<(), &'static str> {
         let Candidate { op, inst } = self.candidates[&value];
-        // Which register it is to be does not matter here.
-        let registers: BTreeMap<ValueId, u8> = self.candidates.keys().map(|v| (*v, ANY)).collect();
-        if self.computed(op, inst, &registers, ANY).is_none() {
+        let mut operands = self.kernel.op(op).operands().iter();
+        let goes_along = |v: &ValueId| self.kernel.pin(*v).is_zero() || self.candidates.contains_key(v);
+        if self.apart.contains(&value) && !operands.all(goes_along) {
+            return Err("lanes may be apart there, and it is computed from what stays");
+        }
+        if self.computed(op, inst, registers, ANY).is_none() {
             let op = self.kernel.op(op);
             let general = |v: &ValueId| self.kernel.pin(*v).file() == RegFile::R && !self.kernel.pin(*v).is_zero();
             return Err(
@@ -206,7 +250,7 @@ impl<'k> Search<'k> {
             if becomes_uniform.is_some_and(|v| self.candidates.contains_key(&v)) {
                 continue;
             }
-            if self.reader(reader, &registers).is_none() {
+            if self.reader(reader, registers).is_none() {
                 return Err("an instruction that reads it takes no uniform register there");
             }
         }
@@ -289,8 +333,35 @@ impl<'k> Search<'k> {
             let operands = operands(self.forms.isa, self.kernel, op, inst, registers);
             edits.push(Edit::Replace { op: id, inst, operands });
         }
+        edits.extend(self.to_the_beginning(registers));
         edits
     }
+
+    /// The moves of what is to be computed before lanes part, in the order of the code.
+    fn to_the_beginning(&self, registers: &BTreeMap<ValueId, u8>) -> Vec<Edit> {
+        let moving = registers.keys().filter(|v| self.apart.contains(v));
+        let moving: BTreeSet<OpId> = moving.map(|v| self.candidates[v].op).collect();
+        let code = instructions(self.kernel).map(|(_, op, _)| op);
+        let behind = code.skip_while(|op| Some(*op) != self.beginning);
+        let Some(before) = behind.into_iter().find(|op| !moving.contains(op)) else {
+            return Vec::new();
+        };
+        let moving = moving.into_iter().filter(|op| *op > before);
+        moving.map(|op| Edit::Move { op, before }).collect()
+    }
+}
+
+/// By block: the entry leads there without passing another one.
+fn reached_without(kernel: &Kernel, without: BlockId) -> Vec<bool> {
+    let mut reached = vec![false; kernel.block_count()];
+    let entry = kernel.block(BlockId(0)).successors().map(|(to, _)| to).next();
+    let mut work: Vec<BlockId> = entry.into_iter().collect();
+    while let Some(block) = work.pop() {
+        if block != without && !std::mem::replace(&mut reached[block.index()], true) {
+            work.extend(kernel.block(block).successors().map(|(to, _)| to));
+        }
+    }
+    reached
 }
 
 /// A uniform register's number where it does not matter which.

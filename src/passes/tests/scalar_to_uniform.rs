@@ -272,8 +272,8 @@ fn what_cannot_move_stays_and_is_told() {
         ),
         // Lanes are apart.
         (
-            "ISETP.GT.AND P0, PT, R0, 0x3, PT ;\n@P0 BRA 0x40 ;\nNOP ;\nMOV R2, c[0x0][0x160] ;\nIADD3 R3, R0, R2, RZ ;\nEXIT ;",
-            &[(0x40, "lanes may be apart there")],
+            "ISETP.GT.AND P0, PT, R0, 0x3, PT ;\n@P0 BRA 0x40 ;\nNOP ;\nMOV R1, c[0x0][0x28] ;\nMOV R2, c[0x0][0x160] ;\nIADD3 R3, R0, R2, RZ ;\nEXIT ;",
+            &[(0x50, "lanes may be apart there")],
         ),
         // What a guarded write keeps, also where it reads it besides.
         (
@@ -293,6 +293,34 @@ fn what_cannot_move_stays_and_is_told() {
         assert!(wanted.iter().all(|r| reasons.contains(r)), "{listing}: {reasons:?}");
         assert!(!text.contains("UR0"), "{text}");
     }
+}
+
+#[test]
+fn what_never_changes_is_computed_before_lanes_part() {
+    // The sum of two constants and the block's number take them along, also the one that could stay.
+    let listing = "MOV R1, c[0x0][0x28] ;
+         S2R R0, SR_TID.X ;
+         MOV R5, c[0x0][0x164] ;
+         ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+         @P0 BRA 0x60 ;
+         NOP ;
+         S2R R2, SR_CTAID.X ;
+         IADD3 R3, R2, R5, RZ ;
+         IADD3 R4, R0, R3, R1 ;
+         EXIT ;";
+    let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
+    let wanted = "MOV R1, c[0x0][0x28] ;
+         ULDC UR0, c[0x0][0x164] ;
+         S2UR UR1, SR_CTAID.X ;
+         UIADD3 UR2, UR1, UR0, URZ ;
+         S2R R0, SR_TID.X ;
+         ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+         @P0 BRA 0x80 ;
+         NOP ;
+         IADD3 R4, R0, UR2, R1 ;
+         EXIT ;";
+    assert_eq!(text, trimmed(wanted), "{:?}", found.skipped);
+    assert_eq!((found.sites, found.ops), (1, 4));
 }
 
 #[test]
