@@ -11,7 +11,14 @@ use common::*;
 use serde_json::Value;
 
 /// Passes that change no result.
-const PASSES: [&str; 3] = ["const-bank-fold", "dce", "scalar-to-uniform"];
+const PASSES: [&str; 6] = [
+    "const-bank-fold",
+    "dce",
+    "reschedule",
+    "reuse-flags",
+    "scalar-to-uniform",
+    "yield-tune",
+];
 
 /// Random orders of all of them.
 const ORDERS: usize = 2;

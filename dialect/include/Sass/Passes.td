@@ -25,14 +25,26 @@ def SassFfmaDeftz : Sass_PortablePass<"ffma-deftz"> {
   let summary = "drop .FTZ from FFMA: denormal operands and results are kept";
 }
 
+def SassReschedule : Sass_PortablePass<"reschedule"> {
+  let summary = "put instructions into an order in which less time is spent waiting";
+}
+
 def SassRetargetParam : Sass_PortablePass<"retarget-param", [
     Option<"from", "from", "int64_t", "-1", "byte offset in c[0x0] whose reads move">,
     Option<"to", "to", "int64_t", "-1", "byte offset in c[0x0] to read instead">]> {
   let summary = "move reads of a kernel parameter (constant bank 0) to another offset";
 }
 
+def SassReuseFlags : Sass_PortablePass<"reuse-flags"> {
+  let summary = "keep operands in the operand cache for the next instruction";
+}
+
 def SassScalarToUniform : Sass_PortablePass<"scalar-to-uniform"> {
   let summary = "compute what all lanes of a warp share in uniform registers";
+}
+
+def SassYieldTune : Sass_PortablePass<"yield-tune"> {
+  let summary = "keep warps issuing over long runs of products";
 }
 
 //===-- Any other pass, where a configuration names it --------------------------------------------------------===//

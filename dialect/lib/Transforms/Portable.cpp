@@ -14,8 +14,11 @@ namespace sass {
 #define GEN_PASS_DEF_SASSCONSTBANKFOLD
 #define GEN_PASS_DEF_SASSDCE
 #define GEN_PASS_DEF_SASSFFMADEFTZ
+#define GEN_PASS_DEF_SASSRESCHEDULE
 #define GEN_PASS_DEF_SASSRETARGETPARAM
+#define GEN_PASS_DEF_SASSREUSEFLAGS
 #define GEN_PASS_DEF_SASSSCALARTOUNIFORM
+#define GEN_PASS_DEF_SASSYIELDTUNE
 #include "Sass/Passes.h.inc"
 } // namespace sass
 
@@ -138,6 +141,8 @@ LogicalResult Applier::apply(const SassEdit &edit) {
       return op->emitOpError("cannot read that value: it is not there");
     rewriter.modifyOpInPlace(op, [&] { op->setOperand(edit.operand, values[edit.newValue]); });
     return success();
+  case SASS_EDIT_CONTROL:
+    return modify([&](SassInst inst) { return inst.setControl(uint32_t(edit.value)), success(); });
   case SASS_EDIT_REPLACE:
     return replace(edit, op);
   case SASS_EDIT_MOVE:
@@ -268,6 +273,9 @@ namespace {
 PORTABLE(ConstBankFold)
 PORTABLE(Dce)
 PORTABLE(FfmaDeftz)
+PORTABLE(Reschedule)
 PORTABLE(RetargetParam)
+PORTABLE(ReuseFlags)
 PORTABLE(ScalarToUniform)
+PORTABLE(YieldTune)
 } // namespace

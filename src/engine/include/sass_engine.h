@@ -162,7 +162,8 @@ enum {
   SASS_EDIT_INSERT = 3,    /* puts `word`, which reads `operands`, before `op` */
   SASS_EDIT_ERASE = 4,     /* takes `op` out */
   SASS_EDIT_REPLACE = 5,   /* puts `word`, which reads `operands`, in the place of `op`: its results are those of `op` */
-  SASS_EDIT_MOVE = 6       /* takes `op` from its place and puts it before operation `operand` */
+  SASS_EDIT_MOVE = 6,      /* takes `op` from its place and puts it before operation `operand` */
+  SASS_EDIT_CONTROL = 7    /* gives `op` the scheduling bits `value`, which are bits 125:105 of its word */
 };
 
 /* Among the operands of an edit: this plus the number of a register file (of SassPin) stands for the file's constant register, whether the

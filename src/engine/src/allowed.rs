@@ -29,6 +29,10 @@ pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &
                     .map_err(|e| e.to_string())?;
                 named.push((*op, Named::Bits(edited.word.0 ^ inst.word.0)));
             }
+            ir::Edit::SetControl { op, .. } => {
+                inst_of(kernel, *op)?;
+                named.push((*op, Named::Bits(isa::control::MASK)));
+            }
             ir::Edit::ReplaceOperand { op, operand, .. } => {
                 inst_of(kernel, *op)?;
                 let slot = kernel.op(*op).layout().and_then(|l| l.read_slot(*operand));

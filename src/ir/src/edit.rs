@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use isa::{FieldError, FormId, Inst, Isa, Word};
+use isa::{Control, FieldError, FormId, Inst, Isa, Word};
 
 use crate::kernel::{Kernel, NONE, OpId, OpKind, ValueId};
 use crate::layout::{Flow, Layout};
@@ -30,6 +30,13 @@ pub enum Edit {
         drop: Vec<String>,
         /// Tokens to add.
         add: Vec<String>,
+    },
+    /// Gives an instruction other scheduling bits.
+    SetControl {
+        /// The instruction.
+        op: OpId,
+        /// All of its scheduling bits.
+        control: Control,
     },
     /// Lets an operand read another value, which must be in a register of the same file.
     ReplaceOperand {
@@ -144,6 +151,7 @@ impl Kernel {
             let op = match edit {
                 Edit::SetField { op, .. }
                 | Edit::EditModifiers { op, .. }
+                | Edit::SetControl { op, .. }
                 | Edit::ReplaceOperand { op, .. }
                 | Edit::Erase { op } => *op,
                 Edit::Replace { .. } => continue,
@@ -186,6 +194,10 @@ impl Kernel {
                         .edit_modifiers(inst, &drop, &add)
                         .map_err(|e| self.field_error(op, e))?;
                     (new, inst.word.0 ^ new.word.0)
+                }
+                Edit::SetControl { control, .. } => {
+                    let word = control.apply(inst.word);
+                    (Inst { word, form }, isa::control::MASK)
                 }
                 Edit::ReplaceOperand { operand, value, .. } => {
                     let layout = layouts.list[next.op_layout[at] as usize].clone();

@@ -10,10 +10,13 @@ mod dce;
 mod ffma_deftz;
 mod options;
 mod other_form;
+mod reschedule;
 mod retarget_param;
+mod reuse_flags;
 mod scalar_to_uniform;
 pub mod uniformity;
 mod values;
+mod yield_tune;
 
 use std::ops::Range;
 
@@ -21,8 +24,11 @@ pub use const_bank_fold::ConstBankFold;
 pub use dce::Dce;
 pub use ffma_deftz::FfmaDeftz;
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
+pub use reschedule::Reschedule;
 pub use retarget_param::RetargetParam;
+pub use reuse_flags::ReuseFlags;
 pub use scalar_to_uniform::ScalarToUniform;
+pub use yield_tune::YieldTune;
 
 /// What a pass may know beside the kernel.
 #[derive(Clone, Copy)]
@@ -138,7 +144,16 @@ macro_rules! builtin {
         pub const BUILTIN_OPTIONS: &[(&str, &[OptionSpec])] = &[$(($pass::NAME, $pass::OPTIONS)),*];
     };
 }
-builtin!(ConstBankFold, Dce, FfmaDeftz, RetargetParam, ScalarToUniform);
+builtin!(
+    ConstBankFold,
+    Dce,
+    FfmaDeftz,
+    Reschedule,
+    RetargetParam,
+    ReuseFlags,
+    ScalarToUniform,
+    YieldTune
+);
 
 /// The passes that a configuration can name.
 #[derive(Clone)]

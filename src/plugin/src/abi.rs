@@ -38,6 +38,7 @@ pub mod edit {
     pub const ERASE: u32 = 4;
     pub const REPLACE: u32 = 5;
     pub const MOVE: u32 = 6;
+    pub const CONTROL: u32 = 7;
 }
 
 /// Effect bits, `SASS_EFFECT_*`.

@@ -103,6 +103,14 @@ impl Host<'_> {
         })
     }
 
+    /// Gives an instruction other scheduling bits: bits 125:105 of its word.
+    pub fn set_control(&self, op: u32, bits: u32) -> Result<(), Refusal> {
+        self.edit(&Edit {
+            value: bits.into(),
+            ..Edit::new(edit::CONTROL, op)
+        })
+    }
+
     /// Asks for an edit. One that cannot be fails the run.
     pub fn edit(&self, edit: &Edit) -> Result<(), Refusal> {
         let mut why = String::new();

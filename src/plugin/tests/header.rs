@@ -82,6 +82,7 @@ fn types_are_laid_out_as_in_the_headers() {
         ("SASS_EDIT_ERASE", abi::edit::ERASE),
         ("SASS_EDIT_REPLACE", abi::edit::REPLACE),
         ("SASS_EDIT_MOVE", abi::edit::MOVE),
+        ("SASS_EDIT_CONTROL", abi::edit::CONTROL),
         ("SASS_EFFECT_READ", abi::effect::READ.into()),
         ("SASS_EFFECT_WRITE", abi::effect::WRITE.into()),
         ("SASS_EFFECT_CONVERGENCE", abi::effect::CONVERGENCE.into()),

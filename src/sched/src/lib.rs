@@ -36,4 +36,5 @@ pub use check::{Finding, Hazard, Report, SIGNAL, check};
 pub use estimate::{Block, estimate};
 pub use model::{Model, Source};
 pub use repair::{Repaired, Unrepaired, repair};
+pub use reuse::more_reuse;
 pub use sharing::conflicts;

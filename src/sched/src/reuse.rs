@@ -1,8 +1,10 @@
 //! Operand-cache flags: an operand that is kept for the next instructions must not change meanwhile.
 
-use isa::{Control, OperandIx};
+use ir::Kernel;
+use isa::{Control, Isa, OperandIx};
 
 use crate::code::{Code, Reg, Step, reg};
+use crate::model::Model;
 
 /// The register in each operand-cache slot of an instruction, as (word bit of the slot's flag, whether it is set, register, width).
 fn slots(code: &Code, step: &Step) -> Vec<(u8, bool, Reg, u8)> {
@@ -46,6 +48,27 @@ pub(crate) fn keep(code: &mut Code) {
                 code.set_control(at, control);
             }
         }
+    }
+}
+
+/// Flags that a kernel could have besides: instructions by number, and their scheduling bits with all flags. Those that are there stay.
+pub fn more_reuse(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Vec<(u32, Control)> {
+    let before = Code::new(isa, model.classes(), kernel);
+    let mut code = before.clone();
+    keep(&mut code);
+    for (at, old) in (0..).zip(&before.steps) {
+        let now = code.steps[at as usize].control;
+        let reuse = now.reuse | old.control.reuse;
+        if old.control.yield_ && reuse != now.reuse {
+            code.set_control(at, Control { reuse, ..now });
+        }
+    }
+    let known = stale(&before).len();
+    let added = (0..).zip(&code.steps).zip(&before.steps);
+    let added = added.filter(|((_, now), old)| now.control != old.control);
+    match stale(&code).len() > known {
+        true => Vec::new(),
+        false => added.map(|((at, now), _)| (at, now.control)).collect(),
     }
 }
 

@@ -136,6 +136,10 @@ pub(super) unsafe extern "C" fn pass_edits(run: &PassRun, each: EditFn, user: *m
                     (c.operands, c.operand_count) = (operands.as_ptr().cast(), operands.len() as u32);
                 }
                 Edit::Move { op, before } => (c.kind, c.op, c.operand) = (kind::MOVE, op.0, before.0),
+                Edit::SetControl { op, control } => {
+                    let bits = control.apply(isa::Word(0)).0 >> isa::control::MASK.trailing_zeros();
+                    (c.kind, c.op, c.value) = (kind::CONTROL, op.0, bits as i64);
+                }
                 Edit::Erase { op } => (c.kind, c.op) = (kind::ERASE, op.0),
             }
             // SAFETY: a function of the header's type.

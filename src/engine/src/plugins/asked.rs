@@ -1,7 +1,7 @@
 //! An edit as a plugin asks for it, and as the engine knows it.
 
 use ir::{Edit, OpId, OpKind, ValueId};
-use isa::{FormId, Inst, Isa, Word};
+use isa::{Control, FormId, Inst, Isa, Word};
 use plugin::abi::{self, edit as kind, slice};
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,10 @@ impl Asked {
                 op,
                 inst: self.inst(isa)?,
                 operands: operands(),
+            },
+            (kind::CONTROL, _) => Edit::SetControl {
+                op,
+                control: Control::of(Word((self.value as u128) << isa::control::MASK.trailing_zeros() & isa::control::MASK)),
             },
             (kind::ERASE, _) => Edit::Erase { op },
             (kind::MOVE, _) => Edit::Move {
