@@ -11,8 +11,9 @@ use common::*;
 use serde_json::Value;
 
 /// Passes that change no result.
-const PASSES: [&str; 6] = [
+const PASSES: [&str; 7] = [
     "const-bank-fold",
+    "copy-prop",
     "dce",
     "reschedule",
     "reuse-flags",

@@ -17,6 +17,10 @@ def SassConstBankFold : Sass_PortablePass<"const-bank-fold"> {
   let summary = "read numbers of the constant banks where they are used";
 }
 
+def SassCopyProp : Sass_PortablePass<"copy-prop"> {
+  let summary = "read copied registers where they were copied from";
+}
+
 def SassDce : Sass_PortablePass<"dce"> {
   let summary = "make NOPs of instructions whose results nobody reads";
 }

@@ -12,6 +12,7 @@
 
 namespace sass {
 #define GEN_PASS_DEF_SASSCONSTBANKFOLD
+#define GEN_PASS_DEF_SASSCOPYPROP
 #define GEN_PASS_DEF_SASSDCE
 #define GEN_PASS_DEF_SASSFFMADEFTZ
 #define GEN_PASS_DEF_SASSRESCHEDULE
@@ -271,6 +272,7 @@ static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report
   };
 namespace {
 PORTABLE(ConstBankFold)
+PORTABLE(CopyProp)
 PORTABLE(Dce)
 PORTABLE(FfmaDeftz)
 PORTABLE(Reschedule)

@@ -6,6 +6,7 @@
 
 mod const_bank_fold;
 pub mod convergence;
+mod copy_prop;
 mod dce;
 mod ffma_deftz;
 mod options;
@@ -21,6 +22,7 @@ mod yield_tune;
 use std::ops::Range;
 
 pub use const_bank_fold::ConstBankFold;
+pub use copy_prop::CopyProp;
 pub use dce::Dce;
 pub use ffma_deftz::FfmaDeftz;
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
@@ -146,6 +148,7 @@ macro_rules! builtin {
 }
 builtin!(
     ConstBankFold,
+    CopyProp,
     Dce,
     FfmaDeftz,
     Reschedule,

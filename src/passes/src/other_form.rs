@@ -73,16 +73,21 @@ impl OtherForms {
 
     /// The number of the constant banks, `c[0x0][0x160]`, that an instruction copies into a general register; `None` if it does something else.
     pub fn copied_constant(&self, inst: Inst) -> Option<String> {
-        let parts = Parts::of(self.isa, inst)?;
-        let modifiers = parts.head.strip_prefix(self.isa.form(inst.form)?.mnemonic())?;
-        let source = copied(
-            self.isa.form(inst.form)?.mnemonic(),
-            modifiers,
-            &parts.operands[1..],
-            "RZ",
-        )?;
         // Without a register in it.
-        (source.starts_with("c[") && !source.contains('R')).then(|| source.clone())
+        self.copied(inst)
+            .filter(|source| source.starts_with("c[") && !source.contains('R'))
+    }
+
+    /// The same of a general register: its number.
+    pub fn copied_register(&self, inst: Inst) -> Option<u8> {
+        self.copied(inst)?.strip_prefix('R')?.parse().ok()
+    }
+
+    fn copied(&self, inst: Inst) -> Option<String> {
+        let parts = Parts::of(self.isa, inst)?;
+        let mnemonic = self.isa.form(inst.form)?.mnemonic();
+        let modifiers = parts.head.strip_prefix(mnemonic)?;
+        copied(mnemonic, modifiers, parts.operands.get(1..)?, "RZ").cloned()
     }
 
     /// `inst` with uniform register `from` in place of general register `register`, wherever it reads that. `None`: an operand takes no

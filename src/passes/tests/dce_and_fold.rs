@@ -1,9 +1,9 @@
-//! `const-bank-fold` and `dce` on listings.
+//! `const-bank-fold`, `copy-prop` and `dce` on listings.
 
 mod common;
 
 use common::{run, trimmed};
-use sass2mlir_passes::{ConstBankFold, Dce};
+use sass2mlir_passes::{ConstBankFold, CopyProp, Dce};
 
 #[test]
 fn a_constant_is_read_where_it_is_used() {
@@ -48,6 +48,48 @@ fn a_constant_that_one_reader_cannot_take_is_read_by_none() {
     let pinned = "S2R R0, SR_TID.X ;\nMOV R9, c[0x0][0x210] ;\nIADD3 R2, R9, R0, RZ ;\nEXIT ;";
     assert_eq!(run(&ConstBankFold, pinned, &[]).expect("it may run").1.sites, 1);
     assert_eq!(run(&ConstBankFold, pinned, &[0x20]).expect("it may run").1.sites, 0);
+}
+
+#[test]
+fn a_copied_register_is_read_at_its_source() {
+    let listing = "IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;
+         S2R R0, SR_TID.X ;
+         MOV R9, R0 ;
+         IMAD.MOV.U32 R8, RZ, RZ, R9 ;
+         @P1 IMAD R3, R9, R1, R9 ;
+         IADD3 R4, R8, R9, R3 ;
+         EXIT ;";
+    let (text, found) = run(&CopyProp, listing, &[]).expect("it may run");
+    let wanted = "IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;
+         S2R R0, SR_TID.X ;
+         MOV R9, R0 ;
+         IMAD.MOV.U32 R8, RZ, RZ, R0 ;
+         @P1 IMAD R3, R0, R1, R0 ;
+         IADD3 R4, R9, R0, R3 ;
+         EXIT ;";
+    assert_eq!(text, trimmed(wanted), "{:?}", found.skipped);
+    assert_eq!((found.sites, found.ops), (2, 5));
+    assert_eq!(run(&CopyProp, listing, &[0x20, 0x30]).expect("it may run").1.sites, 0);
+}
+
+#[test]
+fn a_copy_that_one_reader_needs_is_read_by_all() {
+    for (reader, why) in [
+        ("STS.64 [R0], R8", "as a part of something"),
+        ("@P1 IADD3 R9, R0, R2, RZ ;\nSTS [R0], R9", "does not name it"),
+        ("IADD3 R5, R5, 0x1, RZ ;\nSTS [R0], R9", "overwritten before it is read"),
+        ("@P0 BRA 0x50 ;\nSTS [R0], R9", "in another block"),
+    ] {
+        let listing =
+            format!("S2R R0, SR_TID.X ;\nLDS R5, [R0] ;\nMOV R9, R5 ;\nSTS [R0+0x4], R9 ;\n{reader} ;\nEXIT ;");
+        let (_, found) = run(&CopyProp, &listing, &[]).expect("it may run");
+        assert_eq!((found.sites, found.edits.edits.len()), (0, 0), "{listing}");
+        assert!(
+            found.skipped.iter().any(|s| s.reason.contains(why)),
+            "{listing}: {:?}",
+            found.skipped
+        );
+    }
 }
 
 #[test]
