@@ -50,6 +50,69 @@ fn a_full_disk() {
     }
 }
 
+/// What `apply` makes of the bundled cubin in a folder, under limits of the shell; the folder afterwards.
+#[cfg(target_os = "linux")]
+fn applied_under(limits: &str) -> (Option<i32>, String, Vec<(String, Vec<u8>)>) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (config, out) = (dir.path().join("pass.toml"), dir.path().join("out.cubin"));
+    fs::write(&config, "[[pass]]\nname = \"ffma-deftz\"\nmode = \"apply\"\n").expect("writes");
+    fs::write(&out, "older content").expect("writes");
+    let run = format!("{limits} exec \"$0\" apply \"$1\" --config \"$2\" -o \"$3\"");
+    let program = program();
+    let done = std::process::Command::new("sh")
+        .args(["-c", &run])
+        .arg(program.get_program())
+        .args([&cubin(), s(&config), s(&out)])
+        .output()
+        .expect("a shell");
+    let files = fs::read_dir(dir.path()).expect("the folder").map(|e| {
+        let path = e.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        (name, fs::read(&path).expect("reads"))
+    });
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    (done.status.code(), said, files.collect())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_there_stays_when_the_disk_is_full_or_the_program_is_killed() {
+    let older = |files: &[(String, Vec<u8>)]| {
+        let out = files.iter().find(|(name, _)| name == "out.cubin").expect("the output");
+        assert_eq!(out.1, b"older content");
+    };
+    // A file may have 4 KiB, and the program hears of it.
+    let (code, said, files) = applied_under("trap '' XFSZ; ulimit -f 8;");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("out.cubin: cannot write"), "{said}");
+    older(&files);
+    assert_eq!(files.len(), 2, "something was left behind");
+    // Or it is killed while it writes.
+    let (code, _, files) = applied_under("ulimit -c 0; ulimit -f 8;");
+    assert_eq!(code, None, "killed by a signal");
+    older(&files);
+    let (code, said, files) = applied_under("");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        files
+            .iter()
+            .any(|(name, bytes)| name == "out.cubin" && bytes.starts_with(b"\x7fELF"))
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_where_nothing_can_be_written() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let config = dir.path().join("pass.toml");
+    fs::write(&config, "[[pass]]\nname = \"ffma-deftz\"\nmode = \"apply\"\n").expect("writes");
+    let said = refused(
+        &["apply", &cubin(), "--config", s(&config), "-o", "/proc/out.cubin"],
+        Stdio::null(),
+    );
+    assert!(said.contains("/proc/out.cubin: cannot write"), "{said}");
+}
+
 #[test]
 fn a_text_without_kernels_is_not_lowered() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -361,9 +361,9 @@ fn lift<'c>(
 
 /// What the passes cost and bring.
 fn costs(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, placed: &Placed<'_>) -> Result<Costs, String> {
-    let model = Model::new(image.target());
+    let model = Model::of(image.target());
     let before = ir::lift(isa, &ir::Source::from_code(image.target(), code)).map_err(|e| e.to_string())?;
-    Ok(Costs::of(isa, &model, &before, &placed.lift(isa, &placed.code)?))
+    Ok(Costs::of(isa, model, &before, &placed.lift(isa, &placed.code)?))
 }
 
 /// Lowers what the passes made, holds it against what their edits name and what the file says of single instructions, and sees to it that

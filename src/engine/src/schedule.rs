@@ -69,8 +69,8 @@ pub(crate) fn repair_placed(
     if sched::code::same_timing(isa, &before, &after) {
         return Ok(None);
     }
-    let model = Model::new(old.target);
-    let report = sched::check(isa, &model, &before);
+    let model = Model::of(old.target);
+    let report = sched::check(isa, model, &before);
     if let Some(error) = report.errors().next() {
         return Err(format!(
             "by the latency model it has a hazard as it is, so that nothing can be told of the edits: {error}"
@@ -86,13 +86,13 @@ pub(crate) fn repair_placed(
     repairing.known = report.findings.into_iter().filter_map(placed).collect();
     let eager = eager(isa, new.code, replaced, &mut repairing.replaced);
     if eager != new.code
-        && let Ok(sooner) = repairing.free_of_hazards(&model, &eager)
+        && let Ok(sooner) = repairing.free_of_hazards(model, &eager)
     {
         return Ok(Some(sooner));
     }
-    match repairing.added(&model, &after) {
+    match repairing.added(model, &after) {
         None => Ok(None),
-        Some(_) => repairing.free_of_hazards(&model, new.code).map(Some),
+        Some(_) => repairing.free_of_hazards(model, new.code).map(Some),
     }
 }
 

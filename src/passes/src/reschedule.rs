@@ -48,8 +48,8 @@ impl Pass for Reschedule {
                 cx.pinned.binary_search(offset).is_err() && !names_a_place(cx.isa, *inst)
             })
         };
-        let model = Model::new(kernel.target);
-        let scheduled = sched::schedule(cx.isa, &model, kernel, &may_move).map_err(|e| Refusal(e.to_string()))?;
+        let model = Model::of(kernel.target);
+        let scheduled = sched::schedule(cx.isa, model, kernel, &may_move).map_err(|e| Refusal(e.to_string()))?;
         let mut result = PassResult::default();
         for (word, from) in scheduled.words.iter().zip(&scheduled.order) {
             let (_, op, inst) = code[*from as usize];
@@ -73,28 +73,23 @@ fn names_a_place(isa: &Isa, inst: Inst) -> bool {
     form.is_none_or(|form| form.fields().iter().any(|f| f.kind == FieldKind::Rel))
 }
 
-/// The edits that put the instructions, each in its block, into an order.
+/// The edits that put the instructions, each in its block, into an order. Who has its place already keeps it; the others go before the next of
+/// these, or before what ends the block and is no code.
 fn moves(kernel: &Kernel, order: &[OpId]) -> Vec<Edit> {
     let mut edits = Vec::new();
     let mut rest = order;
     for block in kernel.blocks() {
-        let count = block.ops().filter(|op| op.kind().is_code()).count();
-        let (own, others) = rest.split_at(count.min(rest.len()));
+        let code: Vec<OpId> = block.ops().filter(|op| op.kind().is_code()).map(|op| op.id()).collect();
+        let (own, others) = rest.split_at(code.len().min(rest.len()));
         rest = others;
         let mut waiting = Vec::new();
-        let mut last = None;
-        for op in own {
-            if last.is_some_and(|last| *op < last) {
-                waiting.push(*op);
-                continue;
+        for (op, was) in own.iter().zip(&code) {
+            match op == was {
+                true => edits.extend(waiting.drain(..).map(|moved| Edit::Move { op: moved, before: *op })),
+                false => waiting.push(*op),
             }
-            edits.extend(waiting.drain(..).map(|moved| Edit::Move { op: moved, before: *op }));
-            last = Some(*op);
         }
-        // What comes last goes before what ends the block and is no code.
-        let end = block
-            .ops()
-            .find(|op| last.is_some_and(|last| op.id() > last) && !op.kind().is_code());
+        let end = block.ops().next_back().filter(|op| !op.kind().is_code());
         edits.extend(
             waiting
                 .into_iter()

@@ -40,8 +40,8 @@ impl Pass for ReuseFlags {
 
     fn run(&self, cx: &Context<'_>, kernel: &Kernel, _options: &Options) -> Result<PassResult, Refusal> {
         let ops: Vec<OpId> = instructions(kernel).map(|(_, op, _)| op).collect();
-        let model = Model::new(kernel.target);
-        let flags = sched::more_reuse(cx.isa, &model, kernel).into_iter();
+        let model = Model::of(kernel.target);
+        let flags = sched::more_reuse(cx.isa, model, kernel).into_iter();
         let edits = flags.map(|(at, control)| Edit::SetControl {
             op: ops[at as usize],
             control,

@@ -1,6 +1,7 @@
 //! How many cycles an instruction must issue behind another that it depends on, where no scoreboard says so.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use isa::{Effects, Latency, RegFile, Target};
 
@@ -166,6 +167,12 @@ impl Model {
         model.spread(&nak);
         model.sum_up();
         model
+    }
+
+    /// The model of a target, which is made once.
+    pub fn of(target: Target) -> &'static Model {
+        static MODELS: [OnceLock<Model>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
+        MODELS[target as usize].get_or_init(|| Model::new(target))
     }
 
     /// Mesa NAK's numbers only, to mine with.

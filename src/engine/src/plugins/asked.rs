@@ -98,7 +98,9 @@ impl Asked {
             },
             (kind::CONTROL, _) => Edit::SetControl {
                 op,
-                control: Control::of(Word((self.value as u128) << isa::control::MASK.trailing_zeros() & isa::control::MASK)),
+                control: Control::of(Word(
+                    (self.value as u128) << isa::control::MASK.trailing_zeros() & isa::control::MASK,
+                )),
             },
             (kind::ERASE, _) => Edit::Erase { op },
             (kind::MOVE, _) => Edit::Move {
