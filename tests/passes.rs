@@ -1,6 +1,6 @@
 //! The gate of passes that keep every result bit for bit: each alone, and all in random orders, over llama.cpp, warp-lang and the project's kernels for sm_87.
 //!
-//! Run by `make check-passes`. It prints what each pass brings by the estimates, and why it leaves alone what it leaves alone.
+//! Run by `make check-passes`; with `SASS_PASSES_EVERY=8` over every eighth file only. It prints what each pass brings by the estimates, and why it leaves alone what it leaves alone.
 
 mod common;
 
@@ -36,7 +36,8 @@ fn files() -> Vec<PathBuf> {
     files.retain(|f| sm_of(&std::fs::read(f).unwrap()) == 87);
     files.sort_by_key(|f| std::fs::metadata(f).map_or(0, |m| m.len()));
     assert!(files.len() > 20, "only {} files for sm_87", files.len());
-    files
+    let every = std::env::var("SASS_PASSES_EVERY").map_or(1, |n| n.parse().expect("a number"));
+    files.into_iter().step_by(every).collect()
 }
 
 /// Each pass alone, then all in random orders, which are the same in every run.
@@ -263,7 +264,7 @@ fn passes_change_no_result() {
                 .iter()
                 .for_each(|(why, n)| println!("  {n} not executed: {why}"));
         }
-        if pass == "scalar-to-uniform" {
+        if pass == "scalar-to-uniform" && q4_k.kernels > 0 {
             assert!(
                 q4_k.rewritten * 2 >= q4_k.kernels,
                 "{} of {}",
