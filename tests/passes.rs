@@ -10,15 +10,16 @@ use std::path::{Path, PathBuf};
 use common::*;
 use serde_json::Value;
 
-/// Passes that change no result.
-const PASSES: [&str; 7] = [
-    "const-bank-fold",
-    "copy-prop",
-    "dce",
-    "reschedule",
-    "reuse-flags",
-    "scalar-to-uniform",
-    "yield-tune",
+/// Passes that change no result, with options.
+const PASSES: [(&str, &str); 8] = [
+    ("const-bank-fold", ""),
+    ("copy-prop", ""),
+    ("dce", ""),
+    ("dce", "remove = true"),
+    ("reschedule", ""),
+    ("reuse-flags", ""),
+    ("scalar-to-uniform", ""),
+    ("yield-tune", ""),
 ];
 
 /// Random orders of all of them.
@@ -41,8 +42,8 @@ fn files() -> Vec<PathBuf> {
 }
 
 /// Each pass alone, then all in random orders, which are the same in every run.
-fn lists() -> Vec<Vec<&'static str>> {
-    let mut lists: Vec<Vec<&str>> = PASSES.iter().map(|p| vec![*p]).collect();
+fn lists() -> Vec<Vec<(&'static str, &'static str)>> {
+    let mut lists: Vec<Vec<_>> = PASSES.iter().map(|p| vec![*p]).collect();
     let mut state = 8u64;
     for _ in 0..ORDERS {
         let mut order = PASSES.to_vec();
@@ -217,11 +218,11 @@ fn one_file(file: &Path, config: &Path, out: &Path, oracles: &Path, sum: &mut Su
         false => only_code_differs(&old, &new, &rewritten),
     }
     assert_eq!(hazards(out), hazards(file), "{}: kernels with hazards", file.display());
+    // It decodes all; where nothing moves there is as much of it.
     let count = nvdisasm(oracles, out).len();
-    assert_eq!(
-        count,
-        nvdisasm(oracles, file).len(),
-        "{}: instructions by nvdisasm",
+    assert!(
+        moved || count == nvdisasm(oracles, file).len(),
+        "{}: {count} instructions by nvdisasm",
         file.display()
     );
 }
@@ -235,11 +236,14 @@ fn passes_change_no_result() {
         "pass: kernels rewritten, sites; executed; issue cycles, with waits, live registers (after over before, geometric mean)"
     );
     for list in lists() {
-        let pass = list.join(", ");
+        let names = list
+            .iter()
+            .map(|(name, options)| format!("{name} {options}").trim_end().to_owned());
+        let pass = names.collect::<Vec<_>>().join(", ");
         let config = dir.path().join("pass.toml");
         let entries = list
             .iter()
-            .map(|name| format!("[[pass]]\nname = \"{name}\"\nmode = \"apply\"\n"));
+            .map(|(name, options)| format!("[[pass]]\nname = \"{name}\"\nmode = \"apply\"\n{options}\n"));
         std::fs::write(&config, entries.collect::<String>()).unwrap();
         let (mut all, mut q4_k) = (Sum::default(), Sum::default());
         for file in files() {

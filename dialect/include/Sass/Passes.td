@@ -21,7 +21,8 @@ def SassCopyProp : Sass_PortablePass<"copy-prop"> {
   let summary = "read copied registers where they were copied from";
 }
 
-def SassDce : Sass_PortablePass<"dce"> {
+def SassDce : Sass_PortablePass<"dce", [
+    Option<"remove", "remove", "bool", "false", "take the instructions out instead: the code behind them moves">]> {
   let summary = "make NOPs of instructions whose results nobody reads";
 }
 

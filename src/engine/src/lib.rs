@@ -3,8 +3,9 @@
 //! [`apply`] is the whole job as one call: bytes and a [`Config`] in, new bytes and a [`Report`] out. It prints nothing and
 //! touches no file, so that the program and a load-time hook run the same code.
 //!
-//! The promise: kernels that the configuration does not name come back byte-identical; in the others only bits change
-//! that an edit names ([`mask`]), and scheduling bits where the edits would make a hazard; whatever goes wrong leaves that kernel as it was, with the reason in the report.
+//! The promise: kernels that the configuration does not name come back byte-identical; in the others only bits change that an edit names
+//! ([`mask`]), scheduling bits where the edits would make a hazard, and code offsets where edits give instructions other places; whatever goes
+//! wrong leaves that kernel as it was, with the reason in the report.
 
 mod allowed;
 pub mod capi;

@@ -1,14 +1,15 @@
 //! `dce`: instructions whose results nobody reads.
 //!
 //! **What.** An instruction that does nothing but write registers which nobody reads becomes a `NOP` that waits as long: the code keeps its
-//! size and its offsets. What only such instructions read is dead too, and so on.
+//! size and its offsets. With the option `remove` it is taken out, and the code behind it moves. What only such instructions read is dead too,
+//! and so on.
 //!
 //! **When legal.** The instruction has no effect by `opcodes/semantics.tsv` (or reads constant memory only), takes no part in control flow or
 //! convergence, and the file does not name it. The prologue, which ends with the instruction that sets the stack pointer, stays, and so do
 //! registers that the kernel finds something in when it begins: others may look there too. What a call, a return or a block argument takes
 //! along counts as read. All results stay bit for bit.
 //!
-//! **What it costs.** Nothing. The registers are free, and the pipe; the issue slot stays.
+//! **What it costs.** Nothing. The registers are free, and the pipe; the issue slot stays, unless the instruction is taken out.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +17,19 @@ use ir::{Edit, Flow, Kernel, Op, OpId, OpKind, Pin, Use, ValueId};
 use isa::{Control, Effects, Inst, Isa, Space};
 
 use crate::values::prologue_end;
-use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count, instructions};
+use crate::{Context, OptionKind, OptionSpec, Options, Pass, PassResult, Refusal, count, instructions};
 
 /// See the module's text.
 pub struct Dce;
 
 impl Dce {
     pub(crate) const NAME: &str = "dce";
-    pub(crate) const OPTIONS: &[OptionSpec] = &[];
+    pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
+        name: "remove",
+        kind: OptionKind::Bool,
+        required: false,
+        help: "take the instructions out instead: the code behind them moves",
+    }];
 }
 
 impl Pass for Dce {
@@ -43,7 +49,7 @@ impl Pass for Dce {
         Self::OPTIONS
     }
 
-    fn run(&self, cx: &Context<'_>, kernel: &Kernel, _options: &Options) -> Result<PassResult, Refusal> {
+    fn run(&self, cx: &Context<'_>, kernel: &Kernel, options: &Options) -> Result<PassResult, Refusal> {
         let Some(nop) = ir::nop(cx.isa) else {
             return Err(Refusal("the target has no NOP".to_owned()));
         };
@@ -85,7 +91,13 @@ impl Pass for Dce {
             headline: Some(format!("{} taken out", count(dead.len(), "dead instruction"))),
             ..PassResult::default()
         };
-        for (op, inst) in candidates.into_iter().filter(|(op, _)| dead.contains(op)) {
+        let remove = options.bool("remove").unwrap_or(false);
+        // Who reads a result goes before it does.
+        for (op, inst) in candidates.into_iter().rev().filter(|(op, _)| dead.contains(op)) {
+            if remove {
+                result.edits.edits.push(Edit::Erase { op });
+                continue;
+            }
             let Some(inst) = waiting(cx.isa, nop, inst) else {
                 return Err(Refusal("a NOP cannot wait as long as what it replaces".to_owned()));
             };

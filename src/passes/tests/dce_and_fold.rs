@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{run, trimmed};
-use sass2mlir_passes::{ConstBankFold, CopyProp, Dce};
+use common::{run, run_with, trimmed};
+use sass2mlir_passes::{ConstBankFold, CopyProp, Dce, OptionValue, Options};
 
 #[test]
 fn a_constant_is_read_where_it_is_used() {
@@ -120,6 +120,12 @@ fn what_nobody_reads_becomes_a_nop_that_waits_as_long() {
          EXIT ;";
     assert_eq!(text, trimmed(wanted));
     assert_eq!(found.sites, 3);
+    let remove = Options::default().with("remove", OptionValue::Bool(true));
+    let (text, found) = run_with(&Dce, listing, &[], &remove).expect("it may run");
+    assert_eq!(
+        (text, found.sites),
+        (trimmed(&wanted.replace("         NOP ;\n", "")), 3)
+    );
     assert_eq!(run(&Dce, listing, &[0x50]).expect("it may run").1.sites, 0);
 }
 

@@ -25,13 +25,23 @@ pub fn kernel_for(target: Target, listing: &str) -> ir::Kernel {
 
 /// Runs a pass; the listing after its edits, and what it found.
 pub fn run(pass: &dyn Pass, listing: &str, pinned: &[u64]) -> Result<(String, PassResult), Refusal> {
+    run_with(pass, listing, pinned, &Options::default())
+}
+
+/// The same with options.
+pub fn run_with(
+    pass: &dyn Pass,
+    listing: &str,
+    pinned: &[u64],
+    options: &Options,
+) -> Result<(String, PassResult), Refusal> {
     let mut kernel = kernel(listing);
     let cx = Context {
         isa: isa(),
         params: None,
         pinned,
     };
-    let found = pass.run(&cx, &kernel, &Options::default())?;
+    let found = pass.run(&cx, &kernel, options)?;
     kernel.apply(isa(), &found.edits).expect("the edits fit");
     let code = ir::lower(&kernel).expect("the pins hold");
     let mut text = String::new();
