@@ -74,7 +74,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, file: &Path, kernel: &Value) {
+    fn add(&mut self, kernel: &Value) {
         self.kernels += 1;
         let passes = || kernel["passes"].as_array().into_iter().flatten();
         let general = |why: &str| {
@@ -114,12 +114,11 @@ impl Sum {
             Some(why) => *self.not_executed.entry(general(why)).or_default() += 1,
             None => {
                 let launches = verified["launches"].as_u64().expect("it was executed");
-                assert!(
-                    launches >= LAUNCHES,
-                    "{} {}: {launches} launches",
-                    file.display(),
-                    kernel["name"]
-                );
+                if launches < LAUNCHES {
+                    let why = format!("on fewer than {LAUNCHES} random launches it ends");
+                    *self.not_executed.entry(why).or_default() += 1;
+                    return;
+                }
                 self.executed.0 += 1;
                 self.executed.1 += launches;
             }
@@ -192,7 +191,7 @@ fn one_file(file: &Path, config: &Path, out: &Path, oracles: &Path, sum: &mut Su
         .flatten()
         .flat_map(|i| i["kernels"].as_array().unwrap())
     {
-        sum.add(file, kernel);
+        sum.add(kernel);
         let different = kernel["left_alone"]
             .as_str()
             .is_some_and(|why| why.contains("emulator"));
@@ -267,6 +266,14 @@ fn passes_change_no_result() {
             sum.not_executed
                 .iter()
                 .for_each(|(why, n)| println!("  {n} not executed: {why}"));
+        }
+        for sum in [&all, &q4_k] {
+            let others: u64 = sum.not_executed.values().sum();
+            assert!(
+                sum.executed.0 as u64 >= others,
+                "{pass}: {} executed, {others} not",
+                sum.executed.0
+            );
         }
         if pass == "scalar-to-uniform" && q4_k.kernels > 0 {
             assert!(

@@ -86,12 +86,37 @@ pub fn apply_in(
         texts.extend(done.texts);
         report.images.push(done.report);
     }
-    let bytes = if replaced.is_empty() {
-        None
-    } else {
-        Some(opened.rebuild(&replaced)?)
+    let bytes = match opened.rebuild(&replaced) {
+        Ok(bytes) => bytes,
+        Err(_) => {
+            // Images for which the file has no room stay as they were.
+            replaced.retain(|one| {
+                let refused = opened.rebuild(std::slice::from_ref(one)).err();
+                let open = images.list.iter().find(|open| open.index == one.0);
+                if let (Some(why), Some(open)) = (&refused, open) {
+                    leave_alone(open.path, &why.to_string(), &mut report, &mut texts);
+                }
+                refused.is_none()
+            });
+            opened.rebuild(&replaced)?
+        }
     };
+    let bytes = (!replaced.is_empty()).then_some(bytes);
     Ok(Outcome { bytes, report, texts })
+}
+
+/// Nothing of an image is rewritten after all.
+fn leave_alone(image: &str, why: &str, report: &mut Report, texts: &mut [KernelText]) {
+    for image in report.images.iter_mut().filter(|i| i.path == image) {
+        image.patch = None;
+        for kernel in image.kernels.iter_mut().filter(|k| k.changed > 0) {
+            (kernel.changed, kernel.rescheduled) = (0, 0);
+            kernel.left_alone = Some(why.to_owned());
+        }
+    }
+    for text in texts.iter_mut().filter(|t| t.image == image) {
+        text.after = None;
+    }
 }
 
 struct ImageDone {

@@ -222,6 +222,19 @@ fn what_is_put_in_and_taken_out_again_leaves_the_file_as_it_was() {
 }
 
 #[test]
+fn an_image_for_which_its_file_has_no_room_stays_as_it_was() {
+    let old = kernels("containers/libtwo.so");
+    let outcome = apply(&old, &[&NOPS]);
+    assert!(outcome.bytes.is_none());
+    let why = reasons(&outcome);
+    assert!(
+        !why.is_empty() && why.iter().all(|why| why.contains("the new image needs")),
+        "{why:?}"
+    );
+    assert!(outcome.report.images.iter().all(|i| i.patch.is_none()));
+}
+
+#[test]
 fn edits_that_make_no_sense_leave_the_kernel_alone() {
     static ENDS: Test = Test("ends", |cx, kernel| {
         let exit =
