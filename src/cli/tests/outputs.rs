@@ -50,9 +50,13 @@ fn a_full_disk() {
     }
 }
 
-/// What `apply` makes of the bundled cubin in a folder, under limits of the shell; the folder afterwards.
+/// A file's name and content.
 #[cfg(target_os = "linux")]
-fn applied_under(limits: &str) -> (Option<i32>, String, Vec<(String, Vec<u8>)>) {
+type Named = (String, Vec<u8>);
+
+/// What `apply` makes of the bundled cubin in a folder, under limits of the shell: how it ends, what it says, and what is in the folder then.
+#[cfg(target_os = "linux")]
+fn applied_under(limits: &str) -> (Option<i32>, String, Vec<Named>) {
     let dir = tempfile::tempdir().expect("a folder");
     let (config, out) = (dir.path().join("pass.toml"), dir.path().join("out.cubin"));
     fs::write(&config, "[[pass]]\nname = \"ffma-deftz\"\nmode = \"apply\"\n").expect("writes");
@@ -77,7 +81,7 @@ fn applied_under(limits: &str) -> (Option<i32>, String, Vec<(String, Vec<u8>)>) 
 #[cfg(target_os = "linux")]
 #[test]
 fn what_was_there_stays_when_the_disk_is_full_or_the_program_is_killed() {
-    let older = |files: &[(String, Vec<u8>)]| {
+    let older = |files: &[Named]| {
         let out = files.iter().find(|(name, _)| name == "out.cubin").expect("the output");
         assert_eq!(out.1, b"older content");
     };
