@@ -469,7 +469,7 @@ fn suggest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<S
         .into_iter()
         .map(|k| (strsim::damerau_levenshtein(&lower, &k.to_lowercase()), k))
         .min()?;
-    (best.0 <= 2.max(best.1.len() / 3) && best.0 < best.1.len()).then(|| format!("did you mean `{}`?", best.1))
+    (best.0 <= 2.max(best.1.len() / 3) && best.0 * 2 <= best.1.len()).then(|| format!("did you mean `{}`?", best.1))
 }
 
 #[cfg(test)]
