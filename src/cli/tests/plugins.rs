@@ -317,6 +317,21 @@ fn other_kernels_and_other_passes_go_on() {
 }
 
 #[test]
+fn a_plugin_sees_what_the_passes_before_it_made() {
+    let shorter = entry("copy-prop", "apply", "") + &entry("dce", "apply", "remove = true");
+    let hint = entry("evict-first", "apply", "");
+    let case = Case::new("sm_87/own_features.cubin", &shorter).with_all();
+    let r = case.apply_to(&case.kernels, "shorter.cubin", &[]);
+    assert!(r.out.contains("rewritten)"), "{}", r.out);
+    case.configure(&hint);
+    let r = case.apply_to(&case.path("shorter.cubin"), "one-by-one.cubin", &[]);
+    assert!(r.out.contains("loads hinted (2 ops rewritten)"), "{}", r.out);
+    case.configure(&(shorter + &hint));
+    case.apply(&[]);
+    assert_eq!(fs::read(case.path("one-by-one.cubin")).unwrap(), case.new_bytes());
+}
+
+#[test]
 fn what_is_no_plugin_is_an_error_with_the_file() {
     let case = Case::new(MUL_MAT, &entry("ffma-deftz", "report", ""));
     let passes = case.path("passes");
