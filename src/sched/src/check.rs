@@ -10,7 +10,7 @@ use crate::code::{Code, Reg, file_of};
 use crate::model::{Lack, Model, Source};
 use crate::reuse;
 use crate::state::Flight;
-use crate::walk::{self, Dependence, Kind, Listener};
+use crate::walk::{self, Dependence, InFlight, Kind, Listener};
 
 /// Cycles between an instruction that will signal a scoreboard and one that waits for it; with fewer the wait can come before the count
 /// went up (mined: no vendor kernel has less, tens of thousands have exactly that).
@@ -191,13 +191,20 @@ pub fn check(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Report {
     check_code(model, &Code::new(isa, model.classes(), kernel))
 }
 
+/// Some of what is wrong with code: what a block and the blocks right behind it meet, if no more is in flight at its start than was
+/// solved for.
+pub(crate) fn check_from(model: &Model, code: &Code, solved: &InFlight, block: usize) -> Report {
+    let mut found = Found::new(model);
+    solved.replay_from(code, model, block, &mut found);
+    Report {
+        instructions: code.blocks[block].len(),
+        findings: found.findings,
+    }
+}
+
 /// Checks code.
 pub(crate) fn check_code(model: &Model, code: &Code) -> Report {
-    let mut found = Found {
-        model,
-        findings: Vec::new(),
-        seen: HashSet::new(),
-    };
+    let mut found = Found::new(model);
     for (at, step) in code.steps.iter().enumerate() {
         if step.class.is_none() {
             let hazard = if is_illegal_control(code.isa, step.word) {
@@ -241,7 +248,15 @@ struct Found<'m> {
     seen: HashSet<(u32, u32, Hazard, Option<Kind>)>,
 }
 
-impl Found<'_> {
+impl<'m> Found<'m> {
+    fn new(model: &'m Model) -> Self {
+        Found {
+            model,
+            findings: Vec::new(),
+            seen: HashSet::new(),
+        }
+    }
+
     fn add(&mut self, hazard: Hazard, kind: Option<Kind>, at: u32, flight: &Flight, need: Option<(u16, Source)>) {
         if self.seen.insert((at, flight.step, hazard, kind)) {
             self.findings.push(Finding {

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use ir::Kernel;
 use isa::{Control, Isa, Word};
 
-use crate::check::{Finding, Hazard, Report, check_code};
+use crate::check::{Finding, Hazard, Report, check_code, check_from};
 use crate::code::Code;
 use crate::fix::{Fixer, Stuck};
 use crate::model::Model;
 use crate::reuse;
+use crate::walk;
 
 /// A kernel with other scheduling bits.
 #[derive(Clone, Debug)]
@@ -57,11 +58,14 @@ pub fn repair(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Repai
     let report = verified(model, &code)?;
     let unknown = |r: &Report| -> HashSet<Finding> { findings(r).cloned().collect() };
     let known = unknown(&report);
+    let worse = |r: &Report| r.errors().next().is_some() || !unknown(r).is_subset(&known);
+    // With fewer stalls and waits more is in flight: what goes wrong near by with less of it goes wrong.
+    let solved = walk::solve(&code, model);
     for at in 0..before.len() as u32 {
         let new = code.steps[at as usize].control;
         if new != before[at as usize] && code.set_control(at, before[at as usize]) {
-            let undone = check_code(model, &code);
-            if undone.errors().next().is_some() || !unknown(&undone).is_subset(&known) {
+            let near = check_from(model, &code, &solved, code.block_of(at));
+            if near.errors().next().is_some() || worse(&check_code(model, &code)) {
                 code.set_control(at, new);
             }
         }

@@ -228,16 +228,31 @@ impl InFlight {
         self.at[block].as_ref()
     }
 
+    /// Tells of what a block and the blocks right behind it meet, if no more is in flight at its start than here.
+    pub(crate) fn replay_from(&self, code: &Code, rules: &impl Rules, from: usize, listener: &mut impl Listener) {
+        let Some(mut state) = self.at[from].clone() else { return };
+        let mut tell = teller(listener);
+        block(code, rules, from, &mut state, &mut tell, &mut |_, _| {});
+        for &to in code.successors(from) {
+            let mut next = on_edge(code, from, to as usize, &state).into_owned();
+            block(code, rules, to as usize, &mut next, &mut tell, &mut |_, _| {});
+        }
+    }
+
     /// Tells of everything that the code meets, in order.
     pub fn replay(&self, code: &Code, rules: &impl Rules, listener: &mut impl Listener) {
         for (b, state) in self.at.iter().enumerate() {
             let Some(mut state) = state.clone() else { continue };
-            let mut tell = |code: &Code, at: u32, event: Event<'_>| match event {
-                Event::Wait(flight) => listener.wait(code, at, flight),
-                Event::Issue(state) => listener.issues(code, at, state),
-                Event::Dependence(d) => listener.dependence(code, &d),
-            };
-            block(code, rules, b, &mut state, &mut tell, &mut |_, _| {});
+            block(code, rules, b, &mut state, &mut teller(listener), &mut |_, _| {});
         }
+    }
+}
+
+/// Passes events on to a listener.
+fn teller(listener: &mut impl Listener) -> impl FnMut(&Code, u32, Event<'_>) {
+    |code: &Code, at: u32, event: Event<'_>| match event {
+        Event::Wait(flight) => listener.wait(code, at, flight),
+        Event::Issue(state) => listener.issues(code, at, state),
+        Event::Dependence(d) => listener.dependence(code, &d),
     }
 }
