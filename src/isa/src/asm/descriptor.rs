@@ -4,7 +4,9 @@
 //! would do; the one that `ptxas` names is the one that was loaded last, on every way to the access. Only the loops that it makes of
 //! atomic operations which the target lacks have a load of their own ([`emulated`]).
 
-use super::emulated;
+use std::collections::HashSet;
+
+use super::emulated::{self, Loop, Role};
 use super::refuse::is_hidden;
 use crate::{Inst, Isa, RegFile, Terminator, Word};
 
@@ -51,7 +53,12 @@ pub(super) fn pairs(isa: &Isa, insts: &[Inst], labels: impl Iterator<Item = (u64
     let code = Code::new(isa, insts, labels, offset);
     let loops = emulated::loops(&code);
     let held = |loops| {
-        let held = code.flow(loops, 0, |a, b| a & b, |pairs, at| code.held_after(pairs, at));
+        let held = code.flow(
+            loops,
+            0,
+            |a, b| a & b,
+            |pairs, at| pairs & !code.overwritten(at) | code.loaded(at),
+        );
         move |at: usize| held[at].unwrap_or(0)
     };
     // A way that does not exist could hide that there are two pairs.
@@ -61,16 +68,16 @@ pub(super) fn pairs(isa: &Isa, insts: &[Inst], labels: impl Iterator<Item = (u64
         Some(&loops),
         Last::None,
         |a, b| if a == b { a } else { Last::Unclear },
-        |last, at| match (own.of_load(at), code.loads[at], last) {
-            (emulated::Role::Other, Some(pair), _) => Last::Pair(pair),
-            (emulated::Role::Unclear, ..) => Last::Unclear,
-            (_, _, Last::Pair(pair)) if code.overwrites(at, pair) => Last::Unclear,
+        |last, at| match (own.role(at), code.loads[at], last) {
+            (Role::Other, Some(pair), _) => Last::Pair(pair),
+            (Role::Unclear, ..) => Last::Unclear,
+            (_, _, Last::Pair(pair)) if code.overwritten(at) >> pair & 1 == 1 => Last::Unclear,
             (_, _, last) => last,
         },
     );
     let means = |at: usize| {
-        let pair = match (own.of_access(at), last[at]) {
-            (Some(pair), _) => pair?,
+        let pair = match (own.pairs.get(&at), last[at]) {
+            (Some(&pair), _) => pair?,
             (None, Some(Last::Pair(pair))) => pair,
             _ => return None,
         };
@@ -122,25 +129,23 @@ impl<'c> Code<'c> {
     /// `loops`; without them, it is not followed.
     fn flow<S: Copy + PartialEq>(
         &self,
-        loops: Option<&Vec<emulated::Loop>>,
+        loops: Option<&Vec<Loop>>,
         start: S,
         meet: impl Fn(S, S) -> S,
         after: impl Fn(S, usize) -> S,
     ) -> Vec<Option<S>> {
         let mut before: Vec<Option<S>> = vec![None; self.insts.len()];
-        let is_start = |at: usize| at == 0 || self.marks[at] == Mark::Function;
-        let mut todo: Vec<(usize, S)> = (0..self.insts.len())
-            .filter(|&at| is_start(at))
-            .map(|at| (at, start))
-            .collect();
+        let is_start = |at: &usize| *at == 0 || self.marks[*at] == Mark::Function;
+        let starts: Vec<usize> = (0..self.insts.len()).filter(is_start).collect();
+        let places_of_loops: HashSet<usize> = loops.into_iter().flatten().flat_map(|l| [l.first, l.swap]).collect();
+        // Of each function, what is known at its indirect branches.
+        let mut branches: Vec<Option<S>> = vec![None; starts.len()];
+        let mut todo: Vec<(usize, S)> = starts.iter().map(|&at| (at, start)).collect();
         while let Some((at, state)) = todo.pop() {
-            let Some(slot) = before.get_mut(at) else { continue };
-            let met = slot.map_or(state, |known| meet(known, state));
-            if *slot == Some(met) {
+            let Some(state) = before.get_mut(at).and_then(|known| join(known, state, &meet)) else {
                 continue;
-            }
-            *slot = Some(met);
-            let after = after(met, at);
+            };
+            let after = after(state, at);
             let ways = ways_out(self.isa, self.insts[at]);
             if ways.falls_through {
                 todo.push((at + 1, after));
@@ -148,40 +153,32 @@ impl<'c> Code<'c> {
             if let Some(target) = self.target(at).filter(|_| ways.jumps) {
                 todo.push((target, after));
             }
-            if let Some(loops) = loops.filter(|_| ways.anywhere) {
-                let first = (0..=at).rev().find(|&at| is_start(at)).unwrap_or(0);
-                let end = (at + 1..self.insts.len()).find(|&at| is_start(at));
-                let function = first..end.unwrap_or(self.insts.len());
-                let is_of_loop = |at: usize| loops.iter().any(|l| l.first == at || l.swap == at);
-                let unnamed = function.filter(|&at| self.marks[at] == Mark::Unnamed && !is_of_loop(at));
-                todo.extend(unnamed.map(|at| (at, after)));
+            if loops.is_some() && ways.anywhere {
+                let function = starts.partition_point(|&start| start <= at) - 1;
+                let end = starts.get(function + 1).copied().unwrap_or(self.insts.len());
+                if let Some(state) = join(&mut branches[function], after, &meet) {
+                    let unnamed = (starts[function]..end).filter(|&at| self.marks[at] == Mark::Unnamed);
+                    todo.extend(unnamed.filter(|at| !places_of_loops.contains(at)).map(|at| (at, state)));
+                }
             }
         }
         before
     }
 
-    fn held_after(&self, mut pairs: Pairs, at: usize) -> Pairs {
-        for (first, last) in self.written(at) {
-            for register in first.saturating_sub(1)..(last + 1).min(Pairs::BITS) {
-                pairs &= !(1 << register);
-            }
-        }
-        match self.loads[at] {
-            Some(pair) => pairs | 1 << pair,
-            _ => pairs,
-        }
+    /// The pair that an instruction loads, if it does.
+    fn loaded(&self, at: usize) -> Pairs {
+        self.loads[at].map_or(0, |pair| 1 << pair)
     }
 
-    pub fn overwrites(&self, at: usize, pair: u8) -> bool {
-        let pair = u32::from(pair);
-        self.written(at).any(|(first, last)| first <= pair + 1 && pair <= last)
-    }
-
-    /// First and last register of each run of uniform registers that an instruction writes.
-    fn written(&self, at: usize) -> impl Iterator<Item = (u32, u32)> {
+    /// The pairs of which an instruction writes a register.
+    pub fn overwritten(&self, at: usize) -> Pairs {
         let accesses = self.isa.accesses(self.insts[at]);
-        let written = accesses.filter(|a| a.file == RegFile::UR && a.dir.writes() && !a.is_zero && a.width > 0);
-        written.map(|a| (u32::from(a.reg), u32::from(a.reg) + u32::from(a.width) - 1))
+        let written = accesses.filter(|a| a.file == RegFile::UR && a.dir.writes() && !a.is_zero);
+        written.fold(0, |pairs, a| {
+            let end = u32::from(a.reg) + u32::from(a.width);
+            let touched = u32::from(a.reg).saturating_sub(1)..end.min(Pairs::BITS);
+            touched.fold(pairs, |pairs, first| pairs | 1 << first)
+        })
     }
 
     /// Whether an instruction names a descriptor that its text does not show.
@@ -194,14 +191,18 @@ impl<'c> Code<'c> {
         form.fields.iter().any(is_descriptor)
     }
 
-    /// Where the straight way to `at` begins.
-    pub fn run_start(&self, at: usize) -> usize {
-        let begins = |at: usize| {
-            let inst = |at: usize| self.isa.semantics(self.insts[at]).terminator;
-            matches!(self.marks[at], Mark::Named | Mark::Function) || inst(at - 1) != Terminator::None
-        };
-        (1..=at).rev().find(|&at| begins(at)).unwrap_or(0)
+    /// Whether control comes to an instruction from the one before it only, and always.
+    pub fn is_straight(&self, at: usize) -> bool {
+        let follows = |before: usize| self.isa.semantics(self.insts[before]).terminator == Terminator::None;
+        !matches!(self.marks[at], Mark::Named | Mark::Function) && at.checked_sub(1).is_some_and(follows)
     }
+}
+
+/// What is known where one more way leads, if that changes something.
+fn join<S: Copy + PartialEq>(known: &mut Option<S>, state: S, meet: impl Fn(S, S) -> S) -> Option<S> {
+    let met = Some(known.map_or(state, |known| meet(known, state)));
+    (*known != met).then(|| *known = met)?;
+    met
 }
 
 /// The pair that an unguarded `ULDC.64` loads from the descriptor's place.

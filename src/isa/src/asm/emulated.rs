@@ -10,6 +10,8 @@
 //! Each first load has a load of the descriptor of its own, which nothing else uses, on the straight way to it. An attribute records the
 //! places of both accesses, so that listings have labels there that no instruction names.
 
+use std::collections::{HashMap, HashSet};
+
 use super::descriptor::{Code, Mark, Pairs};
 use crate::Terminator;
 
@@ -28,7 +30,8 @@ pub(super) fn loops(code: &Code<'_>) -> Vec<Loop> {
     let is_straight = |at: &usize| code.isa.semantics(code.insts[*at]).terminator == Terminator::None;
     let loop_of = |swap: usize| {
         let is_first = |at: &usize| marked(at) && is(code, *at, &["LD", "LDG"], "E");
-        let first = (0..swap).rev().take_while(is_straight).find(is_first)?;
+        let is_between = |at: &usize| is_straight(at) && !(marked(at) && is_swap(at));
+        let first = (0..swap).rev().take_while(is_between).find(is_first)?;
         code.is_access(first).then_some(Loop { first, swap })
     };
     (0..code.insts.len())
@@ -56,52 +59,59 @@ pub(super) enum Role {
 }
 
 /// The loads of the descriptor that belong to loops.
+#[derive(Default)]
 pub(super) struct Own {
-    /// Of each load that may, its role.
-    roles: Vec<(usize, Role)>,
+    roles: HashMap<usize, Role>,
     /// Of the first load of each loop, the pair; `None` if several loads may be its own.
-    pairs: Vec<(usize, Option<u8>)>,
+    pub pairs: HashMap<usize, Option<u8>>,
 }
 
 impl Own {
-    pub fn of_load(&self, at: usize) -> Role {
-        let known = self.roles.iter().find(|(load, _)| *load == at);
-        known.map_or(Role::Other, |(_, role)| *role)
-    }
-
-    /// `None` if the instruction begins no loop.
-    pub fn of_access(&self, at: usize) -> Option<Option<u8>> {
-        self.pairs.iter().find(|(first, _)| *first == at).map(|(_, pair)| *pair)
+    /// What a load of the descriptor is for.
+    pub fn role(&self, load: usize) -> Role {
+        self.roles.get(&load).copied().unwrap_or(Role::Other)
     }
 }
 
 /// Finds the load of each loop. `held` has the pairs that hold the descriptor before an instruction.
 ///
-/// It is the last on the straight way to the loop, if each one before it that is still there must be that of some access.
+/// It is the last on the straight way to the loop, if each one before it that is still there must be that of some access: of one between the
+/// two, or, if nothing else loads the pair, of any.
 pub(super) fn own_loads(code: &Code<'_>, loops: &[Loop], held: impl Fn(usize) -> Pairs) -> Own {
-    let mut own = Own {
-        roles: Vec::new(),
-        pairs: Vec::new(),
+    let firsts: HashSet<usize> = loops.iter().map(|l| l.first).collect();
+    let only_pair = |at: usize| {
+        let is_other = held(at).count_ones() == 1 && code.is_access(at) && !firsts.contains(&at);
+        if is_other { held(at) } else { 0 }
     };
-    let is_other = |at: usize| code.is_access(at) && loops.iter().all(|l| l.first != at);
-    let is_only = |pair: u8, at: usize| held(at) == 1 << pair && is_other(at);
+    let taken = (0..code.insts.len()).fold(0, |pairs, at| pairs | only_pair(at)) & loaded_once(code);
+    let mut own = Own::default();
+    let mut end = 0;
     for l in loops {
-        let run = code.run_start(l.first)..l.first;
-        let loads: Vec<(usize, u8)> = run.filter_map(|at| Some((at, code.loads[at]?))).collect();
-        let Some((&(last, pair), earlier)) = loads.split_last() else {
-            own.pairs.push((l.first, None));
-            continue;
-        };
-        let is_for_others = |&(load, pair): &(usize, u8)| {
-            let is_lost = (load + 1..l.first).any(|at| code.overwrites(at, pair));
-            let once = code.loads.iter().filter(|p| **p == Some(pair)).count() == 1;
-            let mut reached = if once { 0..code.insts.len() } else { load..last };
-            is_lost || reached.any(|at| is_only(pair, at))
-        };
-        let is_clear = earlier.iter().all(is_for_others);
-        own.roles
-            .push((last, if is_clear { Role::Loop } else { Role::Unclear }));
-        own.pairs.push((l.first, is_clear.then_some(pair)));
+        let way = (end..l.first).rev().take_while(|at| code.is_straight(at + 1));
+        end = l.swap + 1;
+        let (mut last, mut others, mut unclear) = (None, taken, false);
+        for at in way {
+            match (last, code.loads[at]) {
+                (None, Some(pair)) => last = Some((at, pair)),
+                (Some(_), Some(pair)) => unclear |= others >> pair & 1 == 0,
+                (Some(_), None) => others |= only_pair(at),
+                (None, None) => {}
+            }
+            others |= code.overwritten(at);
+        }
+        if let Some((load, _)) = last {
+            own.roles.insert(load, if unclear { Role::Unclear } else { Role::Loop });
+        }
+        let pair = last.filter(|_| !unclear).map(|(_, pair)| pair);
+        own.pairs.insert(l.first, pair);
     }
     own
+}
+
+/// The pairs that a section loads in one place.
+fn loaded_once(code: &Code<'_>) -> Pairs {
+    let loads = code.loads.iter().flatten();
+    let (once, more): (Pairs, Pairs) =
+        loads.fold((0, 0), |(once, more), pair| (once | 1 << pair, more | once & 1 << pair));
+    once & !more
 }
