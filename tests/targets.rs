@@ -18,16 +18,8 @@ fn least_equal(target: &str) -> usize {
     }
 }
 
-/// Least share of the distinct words that text and scheduling alone assemble to. The aim is 999,000. Where the text does not show the descriptor,
-/// seeds have more accesses that could name several than other code.
-fn least_assembled(target: &str) -> usize {
-    match target {
-        "sm_80" => 997_300,
-        "sm_88" | "sm_89" => 997_800,
-        "sm_86" => 998_900,
-        _ => 999_000,
-    }
-}
+/// Least share of the distinct words that text and scheduling alone assemble to, in millionths.
+const LEAST_ASSEMBLED: usize = 999_000;
 
 /// Differences of a target that are shown, and kinds of refusals.
 const SHOWN: usize = 10;
@@ -115,7 +107,7 @@ impl Tally {
         let all = self.words.len();
         let share = |part: usize| part * 1_000_000 / all.max(1);
         let (equal, exact) = (self.count(|f| !f.differs), self.count(|f| !f.refused && !f.wrong));
-        share(equal) >= least_equal(target) && share(exact) >= least_assembled(target) && self.count(|f| f.wrong) == 0
+        share(equal) >= least_equal(target) && share(exact) >= LEAST_ASSEMBLED && self.count(|f| f.wrong) == 0
     }
 }
 
