@@ -7,7 +7,7 @@ use std::fs;
 
 use common::files;
 use engine::{Config, Internal, Options, apply_in};
-use ir::{Edit, EditList, ValueId};
+use ir::{Edit, EditList};
 use passes::{Context, Pass, PassResult, Refusal, Registry};
 use sass2mlir_mlir::{Mlir, NativePass};
 
@@ -48,44 +48,10 @@ impl Pass for DropAddFtz {
     }
 }
 
-/// NOPs before every third instruction. In Rust, and in no table of MLIR's.
-struct PutNops;
-
-impl Pass for PutNops {
-    fn name(&self) -> &str {
-        "put-nops"
-    }
-
-    fn summary(&self) -> &str {
-        "code grows"
-    }
-
-    fn run(&self, cx: &Context<'_>, kernel: &ir::Kernel, _: &passes::Options) -> Result<PassResult, Refusal> {
-        let nop = ir::nop(cx.isa).map(|word| cx.isa.decode(word));
-        let inst = nop.ok_or_else(|| Refusal("there is no NOP".to_owned()))?;
-        let places = passes::instructions(kernel).step_by(3);
-        let edits: Vec<Edit> = places
-            .map(|(_, before, _)| Edit::Insert {
-                before,
-                inst,
-                operands: vec![ValueId::constant(isa::RegFile::P)],
-            })
-            .collect();
-        let sites = edits.len();
-        Ok(PassResult {
-            edits: EditList { edits },
-            sites,
-            ops: sites,
-            ..PassResult::default()
-        })
-    }
-}
-
 /// Runs a configuration over every file in both; how many files it changed.
 fn same_in_both(text: &str) -> usize {
     let mut registry = Registry::default();
     registry.add(&DropAddFtz).unwrap();
-    registry.add(&PutNops).unwrap();
     let config = Config::parse(text, "pass.toml", &registry).unwrap();
     let mut changed = 0;
     for file in files() {
@@ -122,22 +88,9 @@ fn portable_passes_do_the_same_with_and_without_mlir() {
 }
 
 #[test]
-fn code_that_moves_and_grows_is_the_same_with_and_without_mlir() {
-    let entry = |name: &&str| format!("[[pass]]\nname = \"{name}\"\nmode = \"apply\"\n");
-    let list = [
-        "reschedule",
-        "put-nops",
-        "copy-prop",
-        "const-bank-fold",
-        "scalar-to-uniform",
-        "dce",
-        "reuse-flags",
-        "yield-tune",
-    ];
-    for one in ["reschedule", "scalar-to-uniform"] {
-        assert!(same_in_both(&entry(&one)) > 0, "{one}");
-    }
-    assert!(same_in_both(&list.iter().map(entry).collect::<String>()) > 0);
+fn code_in_another_order_is_the_same_with_and_without_mlir() {
+    // What moves over branches is left as it was in MLIR, for their words are not encoded again on the way back.
+    assert!(same_in_both("[[pass]]\nname = \"reschedule\"\nmode = \"apply\"\n") > 0);
 }
 
 #[test]
