@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ir::{Flow, Kernel};
-use isa::{Control, Dir, Effects, FieldKind, FormId, Inst, Isa, Latency, OperandIx, RegFile, Word};
+use isa::{Control, Dir, Effects, FieldKind, FormId, Inst, Isa, Latency, OperandIx, RegFile, Space, Word};
 
 use crate::class::{ClassId, Classes};
 
@@ -141,6 +141,9 @@ pub struct Step {
     pub flow: Flow,
     /// What it does beyond registers.
     pub effects: Effects,
+    /// Its predicate says whether its address is one of shared memory, which is known when it has been read: from sm_90 on compilers wait for
+    /// no more, before for the result.
+    pub early_predicate: bool,
     /// `None` if it always executes.
     pub guard: Option<Guard>,
     /// Scoreboards that it waits for, one bit each, in its control word or by its own meaning (`DEPBAR`).
@@ -224,6 +227,9 @@ impl Code {
             class,
             latency: semantics.latency,
             effects: semantics.effects,
+            early_predicate: semantics.effects.has(Effects::ATOMIC)
+                && semantics.space == Space::Generic
+                && isa.target().number() >= 90,
             flow,
             guard,
             wait: control.wait | set,
@@ -313,7 +319,16 @@ pub fn same_timing(isa: &'static Isa, a: &Kernel, b: &Kernel) -> bool {
     let same = |(x, y): (&Step, &Step)| {
         let of = |s: &Step| {
             (
-                s.control, s.class, s.latency, s.flow, s.guard, s.wait, s.counted, s.callee, s.effects,
+                s.control,
+                s.class,
+                s.latency,
+                s.flow,
+                s.guard,
+                s.wait,
+                s.counted,
+                s.callee,
+                s.effects,
+                s.early_predicate,
             )
         };
         of(x) == of(y) && a.reads(x) == b.reads(y) && a.writes(x) == b.writes(y)

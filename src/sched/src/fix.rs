@@ -8,7 +8,7 @@ use isa::{Control, Effects};
 
 use crate::check::SIGNAL;
 use crate::class::ClassId;
-use crate::code::{Code, Port};
+use crate::code::{Code, Port, Step};
 use crate::model::{Lack, Model};
 use crate::scoreboard::{Interval, Place, choose};
 use crate::state::{FAR, Flight, State};
@@ -215,8 +215,10 @@ impl<'m> Fixer<'m> {
 
     /// Makes an instruction wait for all that only a scoreboard tells of; `now` is when it would issue.
     fn wait(&mut self, at: u32, state: &mut State, now: u64) -> Result<(), Stuck> {
-        let present = self.code.steps[at as usize].wait;
-        self.settle_signals(at, present, state)?;
+        let Step {
+            wait: present, control, ..
+        } = self.code.steps[at as usize];
+        self.settle_signals(at, control.wait, state)?;
         state.wait(present);
         if let Some((scoreboard, most)) = self.code.steps[at as usize].counted {
             state.wait_for_count(scoreboard, most);
@@ -535,8 +537,8 @@ impl<'m> Fixer<'m> {
     /// Cycles that an instruction comes too early where that is in flight.
     fn missing(&self, at: u32, state: &State) -> u16 {
         let mut state = state.clone();
-        let wait = self.code.steps[at as usize].wait;
-        let early = state.flights.iter().filter(|f| f.release & wait != 0);
+        let Step { wait, control, .. } = self.code.steps[at as usize];
+        let early = state.flights.iter().filter(|f| f.release & control.wait != 0);
         let early = early.map(|f| SIGNAL.saturating_sub(f.elapsed)).max().unwrap_or(0);
         state.wait(wait);
         let each = self.dependences(at, &state).into_iter();

@@ -32,6 +32,8 @@ pub enum Source {
     InOrder,
     /// Mined for another reader, and NAK says how much sooner or later this one reads.
     Spread,
+    /// Mined for another overwriter, whose result is there no later.
+    Sooner,
     /// What both take until the same reader may follow.
     Derived,
     /// A scoreboard counts up this long after the issue.
@@ -51,6 +53,7 @@ impl std::fmt::Display for Source {
             }
             Source::InOrder => f.write_str("one queue, in order"),
             Source::Spread => f.write_str("mined for another reader"),
+            Source::Sooner => f.write_str("mined for a result that is there sooner"),
             Source::Derived => f.write_str("from how long both take"),
             Source::Signal => f.write_str("mined: the least in any vendor kernel"),
             Source::Largest => f.write_str("largest for the class"),
@@ -96,7 +99,8 @@ pub struct Model {
     done: Vec<[u16; 3]>,
     /// By class: reads and writes in order with each class.
     order: Vec<(bool, bool)>,
-    udp: Option<ClassId>,
+    /// Classes of the uniform datapath that take its registers late.
+    late: [Option<ClassId>; 2],
     adu: Option<ClassId>,
     times: Times,
     /// The least stall count behind a mnemonic in vendor code.
@@ -165,6 +169,7 @@ impl Model {
             model.read_mined(line);
         }
         model.spread(&nak);
+        model.loads_overwrite();
         model.sum_up();
         model
     }
@@ -197,7 +202,7 @@ impl Model {
             largest: vec![None; Kind::ALL.len() * Port::ALL.len() * n],
             done: vec![[FAR + 1; 3]; n],
             order: vec![(false, false); n * n],
-            udp: classes.named("udp"),
+            late: ["udp", "tma"].map(|c| classes.named(c)),
             adu: classes.named("adu"),
             times: Times::new(&classes),
             stalls: HashMap::new(),
@@ -326,6 +331,25 @@ impl Model {
         }
     }
 
+    /// What comes from memory is there no sooner than what comes from shared memory: where NAK only knows of a target that is akin, both may
+    /// overwrite an operand as early.
+    fn loads_overwrite(&mut self) {
+        let Some((lds, lsu)) = self.classes.named("lds").zip(self.classes.named("lsu")) else {
+            return;
+        };
+        let all: Vec<ClassId> = self.classes.all().collect();
+        for a in all {
+            let (shared, other) = (
+                self.row(Kind::War, Port::R, a, lds),
+                self.row(Kind::War, Port::R, a, lsu),
+            );
+            if let (Some((cycles, Source::Mined { .. })), Some((_, Source::Kin(_)))) = (shared, other) {
+                let at = self.place_of(Kind::War, Port::R, a, lsu);
+                self.needs[at] = Some((cycles, Source::Sooner));
+            }
+        }
+    }
+
     fn set(&mut self, kind: &str, port: &str, a: ClassId, b: ClassId, cycles: &str, source: Source) {
         let kind = Kind::ALL.into_iter().find(|k| k.name() == kind);
         let port = Port::ALL.into_iter().find(|p| p.name() == port);
@@ -442,7 +466,7 @@ impl Rules for Model {
             && match port {
                 Port::R => true,
                 // Vector instructions take them at issue (NAK: 1 cycle).
-                Port::Ur | Port::Up => step.class.is_some() && step.class == self.udp,
+                Port::Ur | Port::Up => step.class.is_some() && self.late.contains(&step.class),
                 // NAK: 1 cycle.
                 Port::P | Port::B | Port::Guard | Port::UGuard => false,
             }

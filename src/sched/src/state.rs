@@ -1,7 +1,5 @@
 //! What is in flight at a place of the code: results that are not there yet, and operands that may still be read.
 
-use isa::Effects;
-
 use crate::class::ClassId;
 use crate::code::{Code, Guard, Port, REGS, Reg, Step, Touch, ones};
 use crate::walk::Rules;
@@ -215,9 +213,8 @@ impl State {
         }
         let results = writes.iter().enumerate();
         results.for_each(|(n, t)| {
-            // Whether an address is one of shared memory is known when it has been read: from sm_100 on compilers wait for no more.
             let tells = match t.port {
-                Port::P if written == 0 && step.effects.has(Effects::ATOMIC) => read,
+                Port::P if step.early_predicate => written | read,
                 _ => written,
             };
             push(reads.len() + n, t, true, tells);

@@ -169,7 +169,8 @@ fn block(
     for at in code.blocks[block].clone() {
         let step = &code.steps[at as usize];
         if step.wait != 0 {
-            let awaited = state.flights.iter().filter(|f| f.release & step.wait != 0);
+            // What waits by its own meaning does so in its pipe, after it has issued: no signal before it comes too late.
+            let awaited = state.flights.iter().filter(|f| f.release & step.control.wait != 0);
             awaited.for_each(|f| tell(code, at, Event::Wait(f)));
             state.wait(step.wait);
         }

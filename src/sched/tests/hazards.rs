@@ -19,7 +19,11 @@ fn findings_on(target: Target, listing: &str) -> Vec<Finding> {
 }
 
 fn clean(listing: &str) {
-    let found = findings(listing);
+    clean_on(Target::Sm87, listing);
+}
+
+fn clean_on(target: Target, listing: &str) {
+    let found = findings_on(target, listing);
     assert!(found.is_empty(), "{listing}\n{found:?}");
 }
 
@@ -182,6 +186,13 @@ fn a_wait_must_not_come_before_the_count_went_up() {
     };
     clean(&code(2));
     one(&code(1), Hazard::EarlyWait, Some(0), 0x10);
+    // What waits by its own meaning does so later.
+    clean(
+        "[B------:R-:W5:-:S01] LDS R0, [R1]
+         [B------:R-:W-:Y:S04] DEPBAR.LE SB0, 0x0, {5}
+         [B------:R-:W-:-:S01] IADD3 R2, R0, R3, R4
+         [B------:R-:W-:-:S05] EXIT",
+    );
 }
 
 #[test]
@@ -218,6 +229,81 @@ fn a_queue_tells_of_all_that_went_in_before() {
         Some(0),
         0x20,
     );
+}
+
+#[test]
+fn shared_memory_answers_in_order_whoever_asks() {
+    for (first, second) in [
+        ("LDS R5, [R6]", "MOVM.16.MT88 R7, R8"),
+        ("MOVM.16.MT88 R5, R6", "LDS R7, [R8]"),
+    ] {
+        clean(&format!(
+            "[B------:R-:W-:-:S02] {first}
+             [B------:R-:W0:-:S02] {second}
+             [B0-----:R-:W-:-:S04] IADD3 R0, R5, R7, R4
+             [B------:R-:W-:-:S05] EXIT"
+        ));
+    }
+    // Whether addresses are of some memory is told in order too, not whatever else is asked.
+    let queries = |second| {
+        format!(
+            "[B------:R-:W-:-:S02] QSPC.E.S P0, RZ, [R6]
+             [B------:R-:W0:-:S02] {second}
+             [B0-----:R-:W-:-:S02] SEL R0, RZ, 0x1, !P0
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&queries("QSPC.E.S P1, RZ, [R8]"));
+    one(&queries("LDS R7, [R8]"), Hazard::NoScoreboard, Some(0), 0x20);
+}
+
+#[test]
+fn bulk_copies_read_their_operands_in_order() {
+    let code = |barrier| {
+        format!(
+            "[B------:{barrier}:W-:-:S02] UTMASTG.1D [UR6], [UR4]
+             [B------:R0:W-:-:S02] UTMASTG.1D [UR16], [UR14]
+             [B0-----:R-:W-:-:S02] UMOV UR5, 0x1
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean_on(Target::Sm90a, &code("R-"));
+    // The first is not behind the second.
+    let turned = code("R0").replacen("R0:W-:-:S02] UTMASTG.1D [UR16]", "R-:W-:-:S02] UTMASTG.1D [UR16]", 1);
+    let turned = turned.replace("UMOV UR5", "UMOV UR15");
+    let found = findings_on(Target::Sm90a, &turned);
+    assert_eq!(
+        found.iter().map(|f| f.hazard).collect::<Vec<_>>(),
+        [Hazard::NoScoreboard],
+        "{found:?}"
+    );
+}
+
+#[test]
+fn where_an_address_lies_is_known_when_it_has_been_read() {
+    let code = |wait, read| {
+        format!(
+            "[B------:R1:W0:-:S02] ATOM.E.ADD.STRONG.GPU P0, R6, desc[UR4][R10.64], R13
+             [{wait}:R-:W-:-:S05] @P0 BRA 0x40
+             [B------:R-:W-:-:S05] {read}
+             [B------:R-:W-:-:S05] EXIT
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean_on(Target::Sm90, &code("B-1----", "MOV R0, R2"));
+    let older = code("B-1----", "MOV R0, R2").replace("desc[UR4][R10.64]", "[R10]");
+    for (target, wrong) in [
+        (Target::Sm90, code("B------", "MOV R0, R2")),
+        (Target::Sm90, code("B-1----", "MOV R0, R6")),
+        (Target::Sm75, older),
+    ] {
+        let found = findings_on(target, &wrong);
+        assert_eq!(
+            found.iter().map(|f| f.hazard).collect::<Vec<_>>(),
+            [Hazard::NotAwaited],
+            "{found:?}"
+        );
+    }
 }
 
 #[test]
@@ -341,4 +427,15 @@ fn what_nobody_knows_has_no_verdict() {
     let kernel = ir::lift(isa, &Source::new("k", Target::Sm87, &code)).expect("whole words");
     let report = check(isa, &Model::new(Target::Sm87), &kernel);
     assert!(!report.is_clean() && report.errors().next().is_none());
+}
+
+/// What a load from shared memory may overwrite, one from global memory may: its result is there no sooner.
+#[test]
+fn loads_overwrite_the_operands_of_products_at_once() {
+    clean_on(
+        Target::Sm120,
+        "[B------:R-:W-:-:S01] IMMA.16832.S8.S8 R8, R4.ROW, R6.COL, R8
+         [B------:R-:W0:-:S02] LDG.E R4, desc[UR4][R2.64]
+         [B0-----:R-:W-:-:S05] EXIT",
+    );
 }
