@@ -133,6 +133,31 @@ fn what_is_not_known_has_no_verdict() {
 }
 
 #[test]
+fn code_for_a_debugger_has_no_verdict_and_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cubin = kernels("debug/debugged.cubin");
+    let done = run(&["check", s(&cubin), "--explain"]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    let reason = "unscheduled: compiled for a debugger";
+    for part in [
+        ": unknown\n",
+        reason,
+        "0 with hazards, 1 without a verdict",
+        "Compile it without that option.",
+    ] {
+        assert!(done.out.contains(part), "{part}: {}", done.out);
+    }
+    let out = folder.path().join("OUT.cubin");
+    let done = run(&["schedule", s(&cubin), "--keep-order", "-o", s(&out)]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(
+        done.out.contains("left alone") && done.out.contains(reason),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
 fn wrong_input_is_named() {
     for (args, word) in [
         (vec!["check", "/nonexistent/K.cubin"], "/nonexistent/K.cubin"),

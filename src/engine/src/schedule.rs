@@ -3,7 +3,7 @@
 use ir::{Kernel, Source};
 use isa::control::{MASK, REUSE_MASK};
 use isa::{Control, Isa, Word};
-use sched::{Finding, Model};
+use sched::{Finding, Hazard, Model, Report};
 
 use crate::mask::{AllowedBits, WORD, mask_verify};
 
@@ -75,6 +75,16 @@ pub(crate) fn repair_placed(
         return Err(format!(
             "by the latency model it has a hazard as it is, so that nothing can be told of the edits: {error}"
         ));
+    }
+    let bare = |r: &Report| r.findings.iter().any(|f| f.hazard == Hazard::Unscheduled);
+    if bare(&report) {
+        return match bare(&sched::check(isa, model, &after)) {
+            true => Ok(None),
+            false => Err(
+                "it was compiled for a debugger and has no scheduling bits, so that nothing can be told of the edits"
+                    .into(),
+            ),
+        };
     }
     let placed = |f: Finding| {
         Some(Finding {
@@ -216,6 +226,22 @@ mod tests {
         // What makes none stays as the edits left it.
         assert_eq!(repair(isa(), &source, &two(4, "@P0"), none()), Ok(None));
         assert_eq!(repair(isa(), &source, &old, none()), Ok(None));
+    }
+
+    #[test]
+    fn code_for_a_debugger_gets_no_scheduling_bits() {
+        let bare = |by: &str, stall: u8| {
+            code(&format!(
+                "[B------:R-:W-:Y:S00] {by}
+                 [B------:R-:W-:Y:S{stall:02}] EXIT"
+            ))
+        };
+        let old = bare("LDS R0, [R1]", 0);
+        let source = Source::new("k", Target::Sm87, &old);
+        let edited = |new: &[u8]| repair(isa(), &source, new, none());
+        assert_eq!(edited(&bare("LDS R0, [R2]", 0)), Ok(None));
+        let why = edited(&bare("LDS R0, [R1]", 5)).err();
+        assert!(why.is_some_and(|w| w.contains("compiled for a debugger")));
     }
 
     #[test]

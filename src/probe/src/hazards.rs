@@ -9,9 +9,9 @@ use anyhow::{Context, Result};
 use ir::Source;
 use isa::{Isa, Target};
 use rayon::prelude::*;
+use sched::Model;
 use sched::code::Code;
 use sched::plant::{self, Fault};
-use sched::{Hazard, Model};
 
 use crate::corpus;
 use crate::mine::{cubins, is_mined};
@@ -136,7 +136,7 @@ impl Gate {
         tally.kernels += 1;
         tally.instructions += report.instructions;
         tally.wrong += usize::from(report.errors().next().is_some());
-        tally.unknown += usize::from(report.findings.iter().any(|f| f.hazard == Hazard::Unknown));
+        tally.unknown += usize::from(report.findings.iter().any(|f| !f.hazard.is_error()));
         let lines = report.findings.iter().take(3);
         tally
             .lines

@@ -75,7 +75,7 @@ fn understood(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Code,
     if let Some(f) = check_code(model, &code).findings.first() {
         return Err(Unrepaired {
             offset: f.at,
-            why: format!("with the bits that it has, {}: {f}", f.hazard.name()),
+            why: format!("with the bits that it has: {f}"),
         });
     }
     Ok(code)

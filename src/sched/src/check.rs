@@ -33,11 +33,13 @@ pub enum Hazard {
     Control,
     /// Nobody knows what the word is or how long it takes: no verdict.
     Unknown,
+    /// No instruction of the kernel has scheduling bits of its own: no verdict.
+    Unscheduled,
 }
 
 impl Hazard {
     /// All of them.
-    pub const ALL: [Hazard; 7] = [
+    pub const ALL: [Hazard; 8] = [
         Hazard::Stall,
         Hazard::NoScoreboard,
         Hazard::NotAwaited,
@@ -45,7 +47,13 @@ impl Hazard {
         Hazard::Reuse,
         Hazard::Control,
         Hazard::Unknown,
+        Hazard::Unscheduled,
     ];
+
+    /// Whether it is known to go wrong; else there is no verdict.
+    pub fn is_error(self) -> bool {
+        !matches!(self, Hazard::Unknown | Hazard::Unscheduled)
+    }
 
     /// As reports name it.
     pub fn name(self) -> &'static str {
@@ -57,6 +65,7 @@ impl Hazard {
             Hazard::Reuse => "reuse",
             Hazard::Control => "control",
             Hazard::Unknown => "unknown",
+            Hazard::Unscheduled => "unscheduled",
         }
     }
 
@@ -86,6 +95,11 @@ impl Hazard {
             Hazard::Control => "The stall, the yield bit, or a barrier is one that this form cannot have.",
             Hazard::Unknown => {
                 "No table knows this word, or what it does, or how long it takes. The kernel may be free of hazards; it cannot be told."
+            }
+            Hazard::Unscheduled => {
+                "The kernel was compiled for a debugger (-G, -O0): every stall count is 0, and no scoreboard is set or waited for. Such code \
+                 runs, but what the hardware waits for then is not known here: nothing can be told of the kernel, and it is never \
+                 scheduled anew. Compile it without that option."
             }
         }
     }
@@ -117,6 +131,9 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#06x}: {}", self.at, self.hazard.name())?;
+        if self.hazard == Hazard::Unscheduled {
+            f.write_str(": compiled for a debugger, no instruction has scheduling bits of its own")?;
+        }
         if let (Some(kind), Some(earlier)) = (self.kind, self.earlier) {
             write!(
                 f,
@@ -177,7 +194,7 @@ pub struct Report {
 impl Report {
     /// Findings that are errors.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|f| f.hazard != Hazard::Unknown)
+        self.findings.iter().filter(|f| f.hazard.is_error())
     }
 
     /// No hazard, and nothing that nobody knows.
@@ -204,6 +221,12 @@ pub(crate) fn check_from(model: &Model, code: &Code, solved: &InFlight, block: u
 
 /// Checks code.
 pub(crate) fn check_code(model: &Model, code: &Code) -> Report {
+    if code.is_unscheduled() {
+        return Report {
+            instructions: code.steps.len(),
+            findings: vec![Finding::at(Hazard::Unscheduled, 0)],
+        };
+    }
     let mut found = Found::new(model);
     for (at, step) in code.steps.iter().enumerate() {
         if step.class.is_none() {

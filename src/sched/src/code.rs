@@ -261,6 +261,16 @@ impl Code {
         self
     }
 
+    /// Whether no instruction has scheduling bits of its own, as where NVIDIA's compiler is told to leave code for a debugger (`-G`, `-O0`):
+    /// a stall of 0, no scoreboard set, none waited for.
+    pub fn is_unscheduled(&self) -> bool {
+        let bare = |c: &Control| {
+            let signals = c.write_barrier.is_some() || c.read_barrier.is_some();
+            c.stall == 0 && !c.yield_ && c.wait == 0 && c.reuse == 0 && !signals
+        };
+        !self.steps.is_empty() && self.steps.iter().all(|s| bare(&s.control))
+    }
+
     /// The block of an instruction.
     pub fn block_of(&self, step: u32) -> usize {
         self.blocks.partition_point(|b| b.end <= step)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ir::Kernel;
 use isa::{Control, Isa, Word};
 
-use crate::check::{Finding, Hazard, Report, check_code, check_from};
+use crate::check::{Finding, Report, check_code, check_from};
 use crate::code::Code;
 use crate::fix::{Fixer, Stuck};
 use crate::model::Model;
@@ -74,7 +74,7 @@ pub fn repair(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Repai
 }
 
 fn findings(report: &Report) -> impl Iterator<Item = &Finding> {
-    report.findings.iter().filter(|f| f.hazard == Hazard::Unknown)
+    report.findings.iter().filter(|f| !f.hazard.is_error())
 }
 
 fn done(code: &Code, before: &[Control], report: &Report) -> Repaired {

@@ -429,6 +429,25 @@ fn what_nobody_knows_has_no_verdict() {
     assert!(!report.is_clean() && report.errors().next().is_none());
 }
 
+/// What NVIDIA's compiler makes for a debugger runs, and no public word says what the hardware then waits for.
+#[test]
+fn code_without_scheduling_bits_has_no_verdict() {
+    let code = |stall| {
+        format!(
+            "[B------:R-:W-:Y:S00] LDS R0, [R1]
+             [B------:R-:W-:Y:S00] MOV R2, R0
+             [B------:R-:W-:Y:S{stall:02}] EXIT"
+        )
+    };
+    let found = findings(&code(0));
+    assert_eq!(
+        found.iter().map(|f| f.hazard).collect::<Vec<_>>(),
+        [Hazard::Unscheduled]
+    );
+    assert!(found[0].to_string().contains("compiled for a debugger"), "{}", found[0]);
+    one(&code(5), Hazard::NoScoreboard, Some(0), 0x10);
+}
+
 /// What a load from shared memory may overwrite, one from global memory may: its result is there no sooner.
 #[test]
 fn loads_overwrite_the_operands_of_products_at_once() {
