@@ -198,10 +198,9 @@ fn cover(oracle: &dyn Answers, works: &mut [Work<'_>]) -> Result<(), OracleError
                         .filter(|u| u.is_free_bit())
                         .fold(0, |m, u| m | u.bits.mask());
             }
-            for numbers in [work.maker.without_predicates(&all), all]
-                .into_iter()
-                .skip(usize::from(!sparse))
-            {
+            let with_or_without = [work.maker.without_predicates(&all), all];
+            let chosen = with_or_without.iter().skip(usize::from(!sparse));
+            for numbers in chosen.flat_map(|n| work.maker.apart(n)).collect::<Vec<_>>() {
                 if let Some((word, owns)) = work.variant(base, &bits, value, &numbers) {
                     asks.push(Ask {
                         work: w,

@@ -11,6 +11,12 @@ use union_gen::family::{Family, FieldRow};
 /// Loads whose source predicate the tool shows as read and written.
 const PREDICATED_LOADS: &[&str] = &["LD", "LDG", "LDGSTS"];
 
+/// Whether the instruction has tuples of more registers than the numbers in one word are apart: accumulators of warpgroups, what
+/// moves from and to tensor memory, and the lists of uniform registers of MMAs on that.
+pub fn is_wide(mnemonic: &str) -> bool {
+    mnemonic.ends_with("GMMA") || mnemonic.starts_with("UTC") || matches!(mnemonic, "LDTM" | "STTM")
+}
+
 /// The table as it is written.
 pub fn corrected(model: &Model, field: &RegField, table: &Table) -> Table {
     let mut table = table.clone();

@@ -7,7 +7,8 @@ use crate::plr::{File, Line, OracleError, Usage};
 
 /// `LDX{.E}{.64|.128} R, [R], P` with a hidden UR pair at 37:32 while bit 60 is clear. Sizes 0, 5 and 6 of 75:73 are legal. The
 /// predicate at 66:64 (inverted) is read even where bit 80 keeps it out of the text. Bit 61 makes the address 64-bit, too.
-struct Machine;
+/// All results are so many times as wide.
+struct Machine(u32);
 
 const FORM: &str = "LDX_0x123_R_A_P";
 
@@ -15,12 +16,13 @@ impl Answers for Machine {
     fn usage(&self, words: &[u128]) -> Result<Vec<Option<Line>>, OracleError> {
         let one = |w: &u128| {
             let bits = |hi: u32, lo: u32| (w >> lo) as u32 & ((1 << (hi - lo + 1)) - 1);
-            let size = match bits(75, 73) {
-                0 => 1,
-                5 => 2,
-                6 => 4,
-                _ => return None,
-            };
+            let size = self.0
+                * match bits(75, 73) {
+                    0 => 1,
+                    5 => 2,
+                    6 => 4,
+                    _ => return None,
+                };
             let mut usage = Usage::default();
             let mut touch = |file: File, n: u32, width: u32, zero: u32, write: bool| {
                 let sets = if write { &mut usage.write } else { &mut usage.read };
@@ -47,7 +49,7 @@ impl Answers for Machine {
     }
 }
 
-fn family() -> Family {
+fn family(mnemonic: &str) -> Family {
     let form = || FORM.to_owned();
     let operand = |operand, bits: &str, value, shape: &str| OperandRow {
         form: form(),
@@ -78,7 +80,7 @@ fn family() -> Family {
         legal: vec![],
         forms: vec![FormRow {
             form: form(),
-            mnemonic: "LDX".to_owned(),
+            mnemonic: mnemonic.to_owned(),
             opcode: 0x123,
             guard: "P".to_owned(),
             filler: 0x000f_e200_0000_0000_0000_0000_0000_7123,
@@ -128,8 +130,8 @@ fn rows(family: &Family) -> Vec<String> {
 
 #[test]
 fn finds_the_rules_of_a_made_up_machine() {
-    let mut family = family();
-    let found = infer(&Machine, &mut family, &|_| true, &mut |_, _| {}).unwrap();
+    let mut family = family("LDX");
+    let found = infer(&Machine(1), &mut family, &|_| true, &mut |_, _| {}).unwrap();
     family.sort();
     assert_eq!(
         rows(&family),
@@ -151,12 +153,26 @@ fn finds_the_rules_of_a_made_up_machine() {
 }
 
 #[test]
+fn wide_tuples_are_measured_one_at_a_time() {
+    let mut family = family("LDTM");
+    let found = infer(&Machine(32), &mut family, &|_| true, &mut |_, _| {}).unwrap();
+    family.sort();
+    let rows = rows(&family);
+    let has = |row: &str| assert!(rows.iter().any(|r| r == row), "{row} is not in {rows:?}");
+    has("0.R0 23:16 w 128 printed");
+    has("0.R0 75:74=0 w 32");
+    has("0.R0 75:74=2 w 64");
+    has("1.R0 31:24 r 2 printed");
+    assert!(found[FORM].implicit.is_empty());
+}
+
+#[test]
 fn a_second_run_changes_nothing() {
-    let mut once = family();
-    infer(&Machine, &mut once, &|_| true, &mut |_, _| {}).unwrap();
+    let mut once = family("LDX");
+    infer(&Machine(1), &mut once, &|_| true, &mut |_, _| {}).unwrap();
     once.sort();
     let mut twice = once.clone();
-    infer(&Machine, &mut twice, &|_| true, &mut |_, _| {}).unwrap();
+    infer(&Machine(1), &mut twice, &|_| true, &mut |_, _| {}).unwrap();
     twice.sort();
     assert!(once == twice);
 }

@@ -3,6 +3,7 @@
 use union_gen::bits::Bits;
 
 use super::model::{CONTROL, Matcher, Model, RegField, Slot};
+use super::rules;
 use crate::plr::{File, Usage};
 
 /// A small deterministic generator (splitmix64).
@@ -135,6 +136,27 @@ impl<'a> Maker<'a> {
         Numbers(out)
     }
 
+    /// The same as it is used: where tuples are wide, once for each register, with the zero register in the others, as nothing else
+    /// would be far enough away.
+    pub fn apart(&self, numbers: &Numbers) -> Vec<Numbers> {
+        if !rules::is_wide(&self.model.mnemonic) {
+            return vec![numbers.clone()];
+        }
+        let fields = &self.model.fields;
+        let is_tuple = |f: &RegField| matches!(f.file, File::R | File::Ur);
+        let alone = |one: usize| {
+            let number = |(i, (f, n)): (usize, (&RegField, &Option<u32>))| match f.file {
+                File::P | File::Up => *n,
+                _ if i != one => Some(f.zero()),
+                File::R => n.map(|n| 16 + n % 96),
+                File::Ur => n.map(|n| 8 + n % 40),
+            };
+            Numbers(fields.iter().zip(&numbers.0).enumerate().map(number).collect())
+        };
+        let tuples = (0..fields.len()).filter(|i| is_tuple(&fields[*i]));
+        tuples.map(alone).collect()
+    }
+
     /// The same with PT and UPT in all predicate operands: some modifiers are legal only then.
     pub fn without_predicates(&self, numbers: &Numbers) -> Numbers {
         let one = |(f, n): (&RegField, &Option<u32>)| match f.file {
@@ -258,11 +280,13 @@ impl<'a> Maker<'a> {
     /// Splits the tool's answer on `word` among the fields.
     pub fn seen(&self, word: u128, owns: &[bool], usage: &Usage) -> Seen {
         let mut rest = *usage;
+        let alone = rules::is_wide(&self.model.mnemonic);
         let touch = self.model.fields.iter().zip(owns).map(|(field, &owns)| {
             owns.then(|| {
                 let (n, file) = (field.get(word), field.file as usize);
                 let width = |set: &crate::plr::RegSet| match field.file {
                     File::P | File::Up => u8::from(set.has(n)),
+                    _ if alone => set.run(n),
                     File::R => set.run(n).min(16), // numbers are 16 apart
                     File::Ur => set.run(n).min(7),
                 };

@@ -10,7 +10,7 @@ use super::rules;
 use super::words::{Maker, Numbers, Rng, Seen, Touch, Unit};
 use crate::plr::{Answers, OracleError};
 
-/// Base words of each kind (tame, wild) for each match row.
+/// Base words of each kind: match row, tame or wild, which numbers.
 const BASES: usize = 3;
 /// More bits than a selector's value holds are not understood.
 const MOST_DECISIVE: usize = 63;
@@ -86,7 +86,7 @@ pub fn prepare<'a>(
     let asked = |w: &Work<'_>| !rules::UNASKED.contains(&w.maker.model.mnemonic.as_str());
     for tries in [16, 120] {
         let mut asks = Vec::new();
-        let mut wild = Vec::new();
+        let mut kinds = Vec::new();
         for (w, work) in works
             .iter_mut()
             .enumerate()
@@ -101,15 +101,17 @@ pub fn prepare<'a>(
                     let Some(word) = work.maker.base(&mut work.rng, row, t % 2 == 1) else {
                         continue;
                     };
-                    let (word, owns) = work.maker.numbered(word, &numbers);
-                    if let Some(word) = work.maker.own(word) {
-                        asks.push(Ask {
-                            work: w,
-                            word,
-                            numbers,
-                            owns,
-                        });
-                        wild.push((row, t % 2 == 1));
+                    for (n, numbers) in work.maker.apart(&numbers).into_iter().enumerate() {
+                        let (word, owns) = work.maker.numbered(word, &numbers);
+                        if let Some(word) = work.maker.own(word) {
+                            asks.push(Ask {
+                                work: w,
+                                word,
+                                numbers,
+                                owns,
+                            });
+                            kinds.push((row, t % 2 == 1, n));
+                        }
                     }
                 }
             }
@@ -119,10 +121,10 @@ pub fn prepare<'a>(
             works[a.work].tried += 1;
             works[a.work].legal += usize::from(seen.is_some());
         }
-        let mut count: BTreeMap<(usize, usize, bool), usize> = BTreeMap::new();
-        for ((a, seen), (row, wild)) in asks.into_iter().zip(answers).zip(wild) {
+        let mut count: BTreeMap<(usize, (usize, bool, usize)), usize> = BTreeMap::new();
+        for ((a, seen), kind) in asks.into_iter().zip(answers).zip(kinds) {
             let Some(seen) = seen else { continue };
-            let n = count.entry((a.work, row, wild)).or_default();
+            let n = count.entry((a.work, kind)).or_default();
             if *n < BASES {
                 *n += 1;
                 works[a.work].bases.push(Base {
