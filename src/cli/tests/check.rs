@@ -115,15 +115,22 @@ fn json_says_everything() {
     );
 }
 
-/// What instructions on tensor memory do to registers is in no table.
+/// A word that no table knows in the middle of a kernel.
 #[test]
 fn what_is_not_known_has_no_verdict() {
-    let cubin = kernels("sm_100a/own_features.cubin");
-    let args = ["check", s(&cubin), "--kernel", "tcgen05_k"];
+    const OPAQUE: u128 = 0x000f_ea00_0000_0000_0000_0000_0000_0fff;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bytes = std::fs::read(kernels("sm_87/own_mul_mat.cubin")).expect("a bundled file");
+    let image = cubin::Image::parse(&bytes).expect("a cubin");
+    let at = image.code("scale_add").expect("a kernel of it").range.start + 4 * 16;
+    bytes[at..at + 16].copy_from_slice(&OPAQUE.to_le_bytes());
+    let cubin = folder.path().join("K.cubin");
+    std::fs::write(&cubin, bytes).expect("the folder can be written");
+    let args = ["check", s(&cubin), "--kernel", "scale_add"];
     let done = run(&args);
     assert_eq!(done.code, 1, "{}", done.out);
     assert!(
-        done.out.contains(" instructions: unknown\n") && done.out.contains(": unknown\n    /*"),
+        done.out.contains(": unknown\n") && done.out.contains("0x0040: unknown"),
         "{}",
         done.out
     );
