@@ -430,7 +430,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.bind()?;
-        check::labels(&self.kernel, self.isa)
+        check::labels(&self.kernel, Some(self.isa))
             .map_err(|e| self.cursor.error_at(self.positions[e.op.index()], e.message))?;
         Ok(self.kernel)
     }

@@ -92,14 +92,15 @@ impl Kernel {
         }
     }
 
-    /// Builds a kernel from arrays and holds it against its words, as the reader of text does.
+    /// Builds a kernel from arrays and holds it against its words, as the reader of text does, but for code labels: those may lead
+    /// elsewhere where code has moved, which is [`Kernel::labels_agree`]'s to say. Lowering writes them into the words.
     pub fn from_parts(parts: Parts<'_>) -> Result<Kernel, PartsError> {
         let fail = |op: u32, message: &str| PartsError {
             kernel: parts.name.to_owned(),
             op,
             message: message.to_owned(),
         };
-        let isa = Isa::for_target(parts.target).map_err(|e| fail(0, &e.to_string()))?;
+        Isa::for_target(parts.target).map_err(|e| fail(0, &e.to_string()))?;
         shape(&parts).map_err(|message| fail(0, message))?;
         let kernel = Kernel {
             tail: parts.tail.to_vec(),
@@ -127,8 +128,19 @@ impl Kernel {
             ..Kernel::empty(parts.name.to_owned(), parts.target)
         };
         registers(&kernel).map_err(|op| fail(op, "its values do not fit its word"))?;
-        check::labels(&kernel, isa).map_err(|e| fail(e.op.0, &e.message))?;
+        check::labels(&kernel, None).map_err(|e| fail(e.op.0, &e.message))?;
         Ok(kernel)
+    }
+
+    /// Whether every code label leads where its word says: so it is in code that nothing has moved in.
+    pub fn labels_agree(&self) -> Result<(), PartsError> {
+        let fail = |op: u32, message: String| PartsError {
+            kernel: self.name.clone(),
+            op,
+            message,
+        };
+        let isa = Isa::for_target(self.target).map_err(|e| fail(0, e.to_string()))?;
+        check::labels(self, Some(isa)).map_err(|e| fail(e.op.0, e.message))
     }
 }
 

@@ -409,22 +409,37 @@ impl<'b> Module<'b> {
         functions
     }
 
-    /// The kernels of all functions, in order.
+    /// The kernels of all functions, in order. Their text has to say what their words say.
     pub fn kernels(&self) -> Result<Vec<Kernel>, MlirError> {
-        self.bridge.take_diagnostics();
-        self.raw_functions().into_iter().map(|func| self.kernel(func)).collect()
+        self.each_kernel(Labels::OfWords)
     }
 
-    fn kernel(&self, func: MlirOperation) -> Result<Kernel, MlirError> {
-        match kernel_of(func) {
+    /// The same, behind passes.
+    pub fn rewritten(&self) -> Result<Vec<Kernel>, MlirError> {
+        self.each_kernel(Labels::Anywhere)
+    }
+
+    fn each_kernel(&self, labels: Labels) -> Result<Vec<Kernel>, MlirError> {
+        self.bridge.take_diagnostics();
+        let kernel = |func| match kernel_of(func, labels) {
             Some(result) => result.map_err(MlirError::Kernel),
             None => Err(self.bridge.failed("a function is no kernel")),
-        }
+        };
+        self.raw_functions().into_iter().map(kernel).collect()
     }
 }
 
+/// Where the code labels of a function may lead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Labels {
+    /// Where the words say.
+    OfWords,
+    /// To any place, for passes move code. Lowering writes the words.
+    Anywhere,
+}
+
 /// The kernel of a function; `None` where MLIR has said why it is none.
-pub(crate) fn kernel_of(func: MlirOperation) -> Option<Result<Kernel, String>> {
+pub(crate) fn kernel_of(func: MlirOperation, labels: Labels) -> Option<Result<Kernel, String>> {
     type Out = Option<Result<Kernel, NoKernel>>;
     unsafe extern "C" fn out(user: *mut c_void, kernel: *const CKernel) {
         // SAFETY: the arrays live during the call.
@@ -436,7 +451,11 @@ pub(crate) fn kernel_of(func: MlirOperation) -> Option<Result<Kernel, String>> {
     let mut result: Out = None;
     // SAFETY: everything lives during the call.
     let ok = unsafe { ffi::sassFuncToKernel(func, out, (&raw mut result).cast()) };
-    match result? {
+    let agree = |kernel: Kernel| match labels {
+        Labels::OfWords => kernel.labels_agree().map(|()| kernel).map_err(NoKernel::Operation),
+        Labels::Anywhere => Ok(kernel),
+    };
+    match result?.and_then(agree) {
         Ok(kernel) => ok.then_some(Ok(kernel)),
         Err(NoKernel::Operation(e)) => {
             let place = operation_at(func, e.op).unwrap_or(func);

@@ -111,7 +111,7 @@ impl Mlir {
         let (result, mut heard) = bridge.listen(|| module.run_steps(steps, &self.pipeline));
         result?;
         let said = bridge.take_diagnostics();
-        let after = module.kernels().map_err(|e| in_code(e, jobs))?;
+        let after = module.rewritten().map_err(|e| in_code(e, jobs))?;
         let functions = module.functions();
         let done = after.into_iter().zip(jobs).zip(functions).map(|((kernel, job), func)| {
             let runs = heard.remove(&kernel.name).unwrap_or_default();

@@ -11,7 +11,7 @@ use melior::pass::{ExternalPass, RunExternalPass, create_external};
 use mlir_sys::{mlirEmitError, mlirOperationGetLocation};
 use passes::{Options, Pass};
 
-use crate::bridge::kernel_of;
+use crate::bridge::{Labels, kernel_of};
 use crate::ffi;
 
 /// A pass over functions whose attribute `sass.entries` has a number.
@@ -48,7 +48,7 @@ impl RustPass<'_> {
         if !Self::numbers(func, "sass.entries").contains(&self.entry) {
             return Ok(());
         }
-        let kernel = kernel_of(func.to_raw()).ok_or_else(String::new)??;
+        let kernel = kernel_of(func.to_raw(), Labels::Anywhere).ok_or_else(String::new)??;
         let params = match Self::numbers(func, "sass.params")[..] {
             [start, end] => Some((start as u32, end as u32)),
             _ => None,
