@@ -20,7 +20,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done; every comparison held
   1  a difference, a mismatch, a hazard or no verdict, or a kernel that was left alone: by regalloc, nops and schedule,
-     and by apply under --strict
+     and by apply under --strict, there also one that a pass refuses
   2  wrong usage or bad input; the message names the file, the place and the cure
 
 Colour and progress appear on a terminal only; NO_COLOR turns colour off.";
@@ -174,7 +174,8 @@ pass.toml:
   fn   = [\"*mul_mat*\"]       # globs; default: every kernel
   mode = \"report\"            # or \"apply\"; there is no default
 
-Kernels that no entry names stay byte-identical. A kernel that fails a check is left byte-identical, with the reason.
+Kernels that no entry names stay byte-identical. A kernel that fails a check is left byte-identical, with the reason. A pass
+that refuses a kernel does nothing there; what other passes do to it stays. Under --strict both give exit code 1.
 
 A plugin is a shared library that exports `sassGetPlugin` (sass_plugin.h; in C or Rust) or, where MLIR is built in, a pass
 plugin of MLIR. The first kind runs in a process of its own: one that crashes or does not end leaves its kernel as it was.")]

@@ -147,7 +147,8 @@ fn a_refused_kernel_stays_and_strict_makes_it_an_error() {
     assert_eq!(r.code, 0, "{}", r.err);
     assert!(r.out.contains("retarget-param [apply]: refused - "), "{}", r.out);
     assert!(
-        r.err.contains("own_mul_mat.cubin: scale_add: left byte-identical: "),
+        r.err
+            .contains("own_mul_mat.cubin: scale_add: retarget-param: refused - "),
         "{}",
         r.err
     );

@@ -61,14 +61,9 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
         let new = outcome.bytes.as_deref().unwrap_or(&bytes);
         output::write_rewritten(path, new, &a.file, &bytes, a.strip_mercury)?;
     }
-    let failed = left_alone(&outcome);
-    for (image, kernel, why) in &failed {
-        let place = if image.is_empty() {
-            String::new()
-        } else {
-            format!("{image}: ")
-        };
-        eprintln!("sass2mlir: {name}: {place}{kernel}: left byte-identical: {why}");
+    let failed = not_done(&outcome);
+    for line in &failed {
+        eprintln!("sass2mlir: {name}: {line}");
     }
     if a.json {
         output::json(out, &outcome.report)?;
@@ -82,22 +77,25 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
     })
 }
 
-/// Kernels that a pass in apply mode was to rewrite and that stay as they were: image, kernel, reason.
-fn left_alone(outcome: &Outcome) -> Vec<(&str, &str, &str)> {
-    let mut list = Vec::new();
+/// Kernels that stay as they were although passes were to rewrite them, and passes that refuse a kernel, which others may have rewritten.
+fn not_done(outcome: &Outcome) -> Vec<String> {
+    let mut lines = Vec::new();
     for image in &outcome.report.images {
+        let place = if image.path.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", image.path)
+        };
         for k in &image.kernels {
             if let Some(why) = &k.left_alone {
-                list.push((image.path.as_str(), k.name.as_str(), why.as_str()));
+                lines.push(format!("{place}{}: left byte-identical: {why}", k.name));
+                continue;
             }
-            for p in &k.passes {
-                if let (Some(why), None) = (&p.refused, &k.left_alone) {
-                    list.push((image.path.as_str(), k.name.as_str(), why.as_str()));
-                }
-            }
+            let refused = k.passes.iter().filter_map(|p| p.refused.as_ref().zip(Some(&p.name)));
+            lines.extend(refused.map(|(why, pass)| format!("{place}{}: {pass}: refused - {why}", k.name)));
         }
     }
-    list
+    lines
 }
 
 fn write_report(out: &mut dyn Write, name: &str, config: &Config<'_>, outcome: &Outcome) -> Result<()> {
