@@ -94,6 +94,22 @@ RUN(refuses) {
   return SASS_REFUSED;
 }
 
+RUN(farSkip) { return (void)context, host->skip(run, kernel->opCount, (SassStr)SASS_STR("no reason")), SASS_DONE; }
+
+RUN(farSites) { return (void)kernel, (void)context, host->sites(run, 0xffffffffu), SASS_DONE; }
+
+/* Writes into whatever is open, the pipe that its answer goes through too. */
+RUN(garbles) {
+  UNUSED;
+  for (int file = 3; file < 64; file++)
+    if (write(file, "\xff\n", 2) < 0)
+      continue;
+  return SASS_DONE;
+}
+
+/* Leaves a process behind. */
+RUN(forks) { return fork() == 0 ? loop(host, run, kernel, context) : SASS_DONE; }
+
 RUN(fails) {
   UNUSED;
   return 77;
@@ -176,6 +192,10 @@ const SassPlugin *sassGetPlugin(void) {
       PASS("asks-for-ever", asksForEver),
       PASS("chatty", chatty),
       PASS("refuses", refuses),
+      PASS("far-skip", farSkip),
+      PASS("far-sites", farSites),
+      PASS("garbles", garbles),
+      PASS("forks", forks),
       PASS("fails", fails),
       PASS("far-op", farOp),
       PASS("far-operand", farOperand),

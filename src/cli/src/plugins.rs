@@ -18,6 +18,8 @@ const SERVE: &str = "serve-plugin";
 /// The libraries of a folder, loaded.
 pub struct Plugins {
     passes: Vec<Plugin>,
+    /// All libraries of the folder.
+    files: Vec<PathBuf>,
     /// Plugins for MLIR that only `--ir mlir` can load.
     passed_over: Vec<PathBuf>,
     has_folder: bool,
@@ -29,26 +31,31 @@ impl Plugins {
     pub fn load(ir: Option<Ir>, a: &args::Plugins) -> Result<Plugins> {
         let mut loaded = Plugins {
             passes: Vec::new(),
+            files: a.passes.as_deref().map(libraries).transpose()?.unwrap_or_default(),
             passed_over: Vec::new(),
             has_folder: a.passes.is_some(),
             ir,
         };
-        let files = a.passes.as_deref().map(libraries).transpose()?;
-        for file in files.unwrap_or_default() {
-            match plugins::kind(&file).map_err(|why| anyhow!(why))? {
+        for file in &loaded.files {
+            match plugins::kind(file).map_err(|why| anyhow!(why))? {
                 LibraryKind::Sass => {
                     let limit = Duration::from_secs(a.pass_time_limit);
                     let isolation = Isolation::Processes(launcher(limit)?);
                     loaded
                         .passes
-                        .extend(plugins::load(&file, isolation).map_err(|why| anyhow!(why))?);
+                        .extend(plugins::load(file, isolation).map_err(|why| anyhow!(why))?);
                 }
                 #[cfg(feature = "mlir")]
                 LibraryKind::Mlir if is_mlir(ir) => mlir::load_pass_plugin(&file.display().to_string())?,
-                LibraryKind::Mlir => loaded.passed_over.push(file),
+                LibraryKind::Mlir => loaded.passed_over.push(file.clone()),
             }
         }
         Ok(loaded)
+    }
+
+    /// The libraries of the folder.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
     }
 
     /// The built-in passes and those of the libraries.

@@ -6,6 +6,7 @@ mod plugin;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use common::{Run, differing, entry, kernels, listing, ok, run, s};
@@ -264,6 +265,9 @@ fn a_plugin_that_goes_wrong_leaves_every_kernel_as_it_was_and_is_named() {
             ("leaves", &["faulty.so: its process ended: exit status: 0"]),
             ("overflow", &["faulty.so: its process ended: signal: "]),
             ("fails", &["faulty.so: it returned 77"]),
+            ("far-skip", &["it skips operation "]),
+            ("far-sites", &["it says that it fires at 4294967295 places"]),
+            ("garbles", &["faulty.so: its process said something else: "]),
             ("far-op", &["operations and no"]),
             ("far-operand", &["it has no operand 1000000000"]),
             ("far-value", &["there is no value 4000000000"]),
@@ -301,9 +305,13 @@ fn other_kernels_and_other_passes_go_on() {
 
     // A refusal is no fault: what other passes do to the kernel stays.
     case.configure(&text.replace("crash-once", "refuses"));
-    let r = case.apply(&[]);
+    let r = case.apply(&["--strict"]);
+    assert_eq!(r.code, 1, "{}", r.err);
     assert!(r.out.contains("FTZ dropped at 112 sites"), "{}", r.out);
     assert!(r.out.contains("refuses [apply]: refused - not this one"), "{}", r.out);
+    let told = r.err.matches(": refuses: refused - not this one").count();
+    assert_eq!((told, r.err.lines().count()), (4, 4), "{}", r.err);
+    assert!(case.new_bytes() != case.old());
 
     // What a plugin prints and reads has nothing to do with what its process says.
     case.configure(&text.replace("crash-once", "chatty"));
@@ -341,6 +349,10 @@ fn what_is_no_plugin_is_an_error_with_the_file() {
     fs::write(passes.join("text.so"), "no library").unwrap();
     case.refused(&["text.so: it is no shared library"]);
     fs::remove_file(passes.join("text.so")).unwrap();
+    let pipe = passes.join("pipe.so");
+    plugin::done(Command::new("mkfifo").arg(&pipe));
+    case.refused(&["pipe.so: it is no regular file"]);
+    fs::remove_file(pipe).unwrap();
     for (define, words) in [
         ("sassGetPlugin=other", "faulty.so: it is no plugin: it exports neither"),
         (
@@ -362,6 +374,7 @@ fn what_is_no_plugin_is_an_error_with_the_file() {
             "faulty.so: pass `quiet`: it has no function `run`",
         ),
         ("EXTRA=PASS(\"a b\",loop)", "faulty.so: `a b` is no name for a pass"),
+        ("EXTRA=PASS(\"a\\nb\",loop)", "faulty.so: `a\\nb` is no name for a pass"),
         (
             "EXTRA=PASS(\"ffma-deftz\",loop)",
             "faulty.so: a pass named `ffma-deftz` is already there",
@@ -398,6 +411,39 @@ fn processes(passes: &Path) -> usize {
         .count()
 }
 
+/// Waits until there are as many processes of plugins from a folder as is wanted.
+fn wait(passes: &Path, until: fn(usize) -> bool) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        until(processes(passes))
+    })
+}
+
+#[test]
+fn what_a_plugin_starts_ends_with_it() {
+    let forks = entry("forks", "apply", "");
+    let case = Case::new(MUL_MAT, &forks);
+    compile(FAULTY, &[], &case.path("passes"), "faulty.so");
+    let r = case.apply(&[]);
+    assert_eq!(r.code, 0, "{}", r.err);
+    assert!(wait(&case.path("passes"), |n| n == 0), "a process is left");
+    case.configure(&(forks + &entry("loop", "apply", "")));
+    let r = case.apply(&["--pass-time-limit", "1"]);
+    assert!(r.err.contains("it was stopped after 1 seconds"), "{}", r.err);
+    assert!(wait(&case.path("passes"), |n| n == 0), "a process is left");
+}
+
+#[test]
+fn a_plugin_is_no_place_for_the_output() {
+    let case = Case::new(MUL_MAT, &entry("refuses", "apply", ""));
+    let library = compile(FAULTY, &[], &case.path("passes"), "faulty.so");
+    let before = fs::read(&library).unwrap();
+    let r = case.apply_to(&case.kernels, "passes/faulty.so", &[]);
+    assert_eq!(r.code, 2, "{}", r.err);
+    assert!(r.err.contains("is the input or another output"), "{}", r.err);
+    assert_eq!(fs::read(&library).unwrap(), before);
+}
+
 #[test]
 fn no_process_of_a_plugin_outlives_the_program() {
     let case = Case::new(MUL_MAT, &entry("loop", "apply", ""));
@@ -408,12 +454,8 @@ fn no_process_of_a_plugin_outlives_the_program() {
         .args(["--config", s(&case.path("pass.toml")), "--pass-time-limit", "600"])
         .spawn()
         .expect("the program starts");
-    let wait = |until: fn(usize) -> bool| {
-        let tries = (0..500).map(|_| std::thread::sleep(Duration::from_millis(20)));
-        tries.into_iter().any(|()| until(processes(&passes)))
-    };
-    assert!(wait(|n| n > 0), "no process has started");
+    assert!(wait(&passes, |n| n > 0), "no process has started");
     program.kill().unwrap();
     program.wait().unwrap();
-    assert!(wait(|n| n == 0), "a process is left");
+    assert!(wait(&passes, |n| n == 0), "a process is left");
 }

@@ -31,7 +31,8 @@ pub fn run(ir: Option<Ir>, a: &args::Apply, out: &mut dyn Write) -> Result<Findi
     }
     let config = draft.config(&registry)?;
     let bytes = output::read_container(&a.file)?;
-    output::keep_apart(a.output.as_deref(), [&*a.file, &*a.config])?;
+    let inputs = [&*a.file, &*a.config].into_iter().chain(plugins.files());
+    output::keep_apart(a.output.as_deref(), inputs)?;
     let mut options = engine::Options {
         images: Which {
             arch: a.arch,

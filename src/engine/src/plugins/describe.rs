@@ -27,7 +27,7 @@ pub unsafe fn read(table: &abi::Plugin) -> Result<Vec<PassInfo>, String> {
 unsafe fn read_pass(pass: &abi::PluginPass) -> Result<PassInfo, String> {
     // SAFETY: the caller's promise, here and below.
     let name = unsafe { text(pass.name, "the name of a pass")? };
-    let in_pass = |why: String| format!("pass `{name}`: {why}");
+    let in_pass = |why: String| format!("pass `{}`: {why}", name.escape_debug());
     if pass.run.is_none() {
         return Err(in_pass("it has no function `run`".into()));
     }
@@ -59,7 +59,7 @@ unsafe fn read_option(c: &abi::PluginOption) -> Result<OptionInfo, String> {
             let words = words.iter().map(|word| unsafe { text(*word, "a choice") });
             OptionType::Choice(words.collect::<Result<_, _>>()?)
         }
-        other => return Err(format!("option `{name}`: there is no type {other}")),
+        other => return Err(format!("option `{}`: there is no type {other}", name.escape_debug())),
     };
     Ok(OptionInfo {
         // SAFETY: as above.
@@ -97,7 +97,7 @@ pub fn check(passes: &[PassInfo]) -> Result<(), String> {
         if !is_name(&pass.name) {
             return Err(format!(
                 "`{}` is no name for a pass: letters, digits, `-` and `_`",
-                pass.name
+                pass.name.escape_debug()
             ));
         }
         let mut names: BTreeSet<&str> = ENTRY_KEYS.into();
@@ -110,7 +110,8 @@ pub fn check(passes: &[PassInfo]) -> Result<(), String> {
                 _ => None,
             };
             if let Some(wrong) = wrong {
-                return Err(format!("pass `{}`: option `{}`: {wrong}", pass.name, option.name));
+                let option = option.name.escape_debug();
+                return Err(format!("pass `{}`: option `{option}`: {wrong}", pass.name));
             }
         }
     }

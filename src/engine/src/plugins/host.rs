@@ -17,7 +17,7 @@ pub struct Run<'k> {
     options: &'k Options,
     offsets: Vec<u64>,
     answer: Answer,
-    /// The first edit that cannot be.
+    /// The first thing that it asks for and that cannot be.
     failed: Option<String>,
     /// What the pass gives as its reason.
     reason: Option<String>,
@@ -62,6 +62,11 @@ impl<'k> Run<'k> {
             (None, other, why) => Ended::Failed(why.unwrap_or_else(|| format!("it returned {other}"))),
         };
         self.answer
+    }
+
+    /// Fails the run; the first reason counts.
+    fn fail(&mut self, why: String) {
+        self.failed.get_or_insert(why);
     }
 
     /// As much as a pass can mean, so that one that asks without end does not take all memory.
@@ -156,7 +161,7 @@ unsafe extern "C" fn edit(run: *mut PluginRun, edit: *const abi::Edit, error: Op
         let run = unsafe { of(run) };
         // SAFETY: as above.
         unsafe { run.ask(edit) }.inspect_err(|why| {
-            run.failed.get_or_insert_with(|| why.clone());
+            run.fail(why.clone());
         })
     })
 }
@@ -165,7 +170,12 @@ unsafe extern "C" fn skip(run: *mut PluginRun, op: u32, reason: Str) {
     guarded((), || {
         // SAFETY: arguments as the header says.
         let (run, reason) = unsafe { (of(run), owned(reason)) };
-        if run.has_room() {
+        if op as usize >= run.offsets.len() {
+            run.fail(format!(
+                "it skips operation {op}, and the kernel has {}",
+                run.offsets.len()
+            ));
+        } else if run.has_room() {
             run.answer.skipped.push((op, reason));
         }
     });
@@ -187,8 +197,18 @@ unsafe extern "C" fn headline(run: *mut PluginRun, text: Str) {
 }
 
 unsafe extern "C" fn sites(run: *mut PluginRun, count: u32) {
-    // SAFETY: arguments as the header says.
-    guarded((), || unsafe { of(run).answer.sites = Some(count) });
+    guarded((), || {
+        // SAFETY: arguments as the header says.
+        let run = unsafe { of(run) };
+        // A place is an operation or one of its values.
+        let places = run.kernel.op_count() + run.kernel.values().len();
+        match count as usize <= places {
+            true => run.answer.sites = Some(count),
+            false => run.fail(format!(
+                "it says that it fires at {count} places, and the kernel has {places}"
+            )),
+        }
+    });
 }
 
 unsafe extern "C" fn refuse(run: *mut PluginRun, reason: Str) {

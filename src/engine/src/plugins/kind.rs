@@ -23,6 +23,13 @@ pub enum LibraryKind {
 /// Tells what a library is for. The error names the file.
 pub fn kind(file: &Path) -> Result<LibraryKind, String> {
     let in_file = |why: String| format!("{}: {why}", file.display());
+    // To read a pipe would wait for whoever writes into it.
+    match fs::metadata(file) {
+        Ok(there) if !there.is_file() => {
+            return Err(in_file("it is no regular file, so it is no shared library".into()));
+        }
+        _ => (),
+    }
     let bytes = fs::read(file).map_err(|e| in_file(e.to_string()))?;
     let elf = ElfFile64::<Endianness>::parse(&*bytes);
     let exports = elf.and_then(|elf| Ok(elf.exports()?.iter().map(|e| e.name()).collect::<Vec<_>>()));

@@ -9,7 +9,7 @@ use std::thread;
 use isa::Isa;
 use passes::Context;
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group, kill_process};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 use serde::Serialize;
 
@@ -60,9 +60,17 @@ fn listen(input: File) -> Receiver<String> {
                 return;
             }
         }
-        let _ = kill_process(getpid(), Signal::KILL);
+        end_all();
     });
     receiver
+}
+
+/// Ends this process, and where it leads a group what the library has started too.
+fn end_all() {
+    let _ = match getpgrp() == getpid() {
+        true => kill_current_process_group(Signal::KILL),
+        false => kill_process(getpid(), Signal::KILL),
+    };
 }
 
 fn send(output: &mut File, value: &impl Serialize) -> io::Result<()> {

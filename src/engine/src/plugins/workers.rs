@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,12 +12,16 @@ use std::thread;
 use std::time::Duration;
 
 use passes::{Context, Options};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::de::DeserializeOwned;
 
 use super::message::{Answer, Hello, PassInfo, Request};
 
 /// After so many runs that took too long a library is asked no more.
 const MAX_LATE: u32 = 3;
+
+/// How long a process that closes its output may take to end (milliseconds).
+const GRACE_MS: u32 = 200;
 
 /// How to start the process of a library.
 #[derive(Clone, Debug)]
@@ -84,7 +89,7 @@ impl Workers {
     /// What a process says next. After an error it is of no use any more.
     fn hear<T: DeserializeOwned>(&self, worker: &mut Worker) -> Result<T, String> {
         match worker.output.recv_timeout(self.launcher.limit) {
-            Ok(line) => serde_json::from_str(&line).map_err(|e| format!("its process said something else: {e}")),
+            Ok(line) => serde_json::from_slice(&line).map_err(|e| format!("its process said something else: {e}")),
             Err(RecvTimeoutError::Timeout) => {
                 self.late.fetch_add(1, Ordering::Relaxed);
                 Err(format!(
@@ -101,7 +106,7 @@ struct Worker {
     child: Child,
     input: ChildStdin,
     /// The lines of its standard output.
-    output: Receiver<String>,
+    output: Receiver<Vec<u8>>,
 }
 
 impl Worker {
@@ -111,6 +116,8 @@ impl Worker {
             .arg(file)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // With a group of its own, so that what the library starts ends with it.
+            .process_group(0)
             .spawn();
         let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", launcher.program.display());
         let mut child = spawned.map_err(|e| failed(&e))?;
@@ -118,7 +125,7 @@ impl Worker {
         let (input, out) = streams.ok_or_else(|| failed(&"no standard streams"))?;
         let (sender, output) = channel();
         thread::spawn(move || {
-            let lines = BufReader::new(out).lines().map_while(Result::ok);
+            let lines = BufReader::new(out).split(b'\n').map_while(Result::ok);
             for line in lines {
                 if sender.send(line).is_err() {
                     return;
@@ -130,17 +137,22 @@ impl Worker {
 
     /// How a process ended that says nothing any more.
     fn end(&mut self) -> String {
-        // One that only closed its output ends now; how one ended that is gone does not change.
-        let _ = self.child.kill();
-        match self.child.wait() {
-            Ok(status) => format!("its process ended: {status}"),
-            Err(e) => format!("its process ended: {e}"),
+        // Who ends closes its output before that shows.
+        for _ in 0..GRACE_MS {
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(Duration::from_millis(1)),
+                Ok(Some(status)) => return format!("its process ended: {status}"),
+                Err(e) => return format!("its process ended: {e}"),
+            }
         }
+        "its process closed its output".to_owned()
     }
 }
 
 impl Drop for Worker {
+    /// Ends the process and all that it has started.
     fn drop(&mut self) {
-        self.end();
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.wait();
     }
 }
