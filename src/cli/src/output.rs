@@ -261,6 +261,11 @@ pub fn progress(what: &'static str, total: usize, bytes: usize) -> indicatif::Pr
     bar
 }
 
+/// The end of a kernel's line, where its register count rose.
+pub fn registers(raised: Option<u32>) -> String {
+    raised.map_or_else(String::new, |count| format!(", now {count} registers"))
+}
+
 /// What is wrong when a kernel is to be replaced that a file holds several times.
 pub fn several_images(kernel: &str, target: isa::Target, numbers: &[usize]) -> String {
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();

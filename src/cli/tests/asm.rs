@@ -67,6 +67,64 @@ fn an_edited_line_changes_its_word() {
     );
 }
 
+/// The hardware gives a warp what the file declares, and no more.
+#[test]
+fn registers_and_barriers_are_declared() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| dir.path().join(name);
+    let (listing, more, back, none) = (path("k.sass"), path("more.cubin"), path("k.cubin"), path("none"));
+    let file = kernels("sm_87/own_mul_mat.cubin");
+    let source = ok(&["disasm", s(&file), "--asm"]);
+    let (own, others) = source.split_once(".text.rms_norm:").expect("scale_add is the first");
+    let own = own.replace("R7", "R200");
+    fs::write(&listing, format!("{own}.text.rms_norm:{others}")).expect("a writable folder");
+    let out = ok(&["asm", s(&listing), "--into", s(&file), "-o", s(&more)]);
+    assert!(
+        out.contains("scale_add - 48 instructions, 3 changed, now 203 registers\n"),
+        "{out}"
+    );
+    assert_eq!(out.matches(" registers").count(), 1, "{out}");
+    let json = ok(&["asm", s(&listing), "--into", s(&file), "-o", s(&more), "--json"]);
+    assert!(json.contains("\"registers\": 203"), "{json}");
+    let registers = |file: &std::path::Path| {
+        let info = ok(&["info", s(file)]);
+        let line = info.lines().find(|l| l.contains("scale_add: ")).expect("the kernel");
+        line.split(", ").nth(1).expect("its registers").to_owned()
+    };
+    assert_eq!(
+        (registers(&file), registers(&more)),
+        ("10 registers".into(), "203 registers".into())
+    );
+    // Nothing lowers the count again.
+    fs::write(&listing, &source).expect("a writable folder");
+    let out = ok(&["asm", s(&listing), "--into", s(&more), "-o", s(&back)]);
+    assert!(out.contains("scale_add - 48 instructions, 3 changed\n"), "{out}");
+    assert_eq!(registers(&back), "203 registers");
+
+    let into = ["asm", s(&listing), "--into", s(&file), "-o", s(&none)];
+    for (old, new, why) in [
+        (
+            "SYNC.DEFER_BLOCKING 0x0",
+            "SYNC.DEFER_BLOCKING 0x7",
+            "barriers up to 0x7, and the file declares 1",
+        ),
+        (
+            "SYNC.DEFER_BLOCKING 0x0",
+            "SYNC.DEFER_BLOCKING R0, R0",
+            "barriers up to 0xf, and the file declares 1",
+        ),
+        (
+            "MOV R7, c",
+            "MOV R254, c",
+            "R254 needs 257 registers, not 10: a thread has at most 255",
+        ),
+    ] {
+        fs::write(&listing, source.replacen(old, new, 1)).expect("a writable folder");
+        bad(&into, &[why]);
+    }
+    assert!(!none.exists());
+}
+
 /// The loader patches and believes what the file says of single instructions.
 #[test]
 fn what_the_file_says_of_an_instruction_stays_true() {

@@ -20,6 +20,11 @@ impl<'i, 'a> Patch<'i, 'a> {
         }
     }
 
+    /// The image as it was.
+    pub fn image(&self) -> &'i Image<'a> {
+        self.image
+    }
+
     /// Replaces the machine code of one section by code of the same size.
     pub fn replace_code(&mut self, code: &Code<'_>, bytes: &[u8]) -> Result<(), CubinError> {
         let section = self.image.elf().section(code.section).filter(|s| s.is_code());

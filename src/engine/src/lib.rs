@@ -25,6 +25,7 @@ mod replace;
 pub mod report;
 mod representation;
 pub mod reschedule;
+mod resources;
 pub mod roundtrip;
 mod run;
 mod schedule;

@@ -4,10 +4,18 @@ use cubin::nvinfo::{self, Value};
 use cubin::{Code, Patch};
 use isa::{Isa, Word};
 
-/// Replaces the code of one section by new code of the same size, if [`still_true`] has nothing against it.
-pub fn replace_code(isa: &Isa, patch: &mut Patch<'_, '_>, code: &Code<'_>, new: &[u8]) -> Result<(), String> {
+use crate::resources;
+
+/// Replaces the code of one section by new code of the same size, if [`still_true`] has nothing against it. Where that needs more registers
+/// than the file gives, their count rises too: to the number that comes back.
+pub fn replace_code(isa: &Isa, patch: &mut Patch<'_, '_>, code: &Code<'_>, new: &[u8]) -> Result<Option<u32>, String> {
     patch.replace_code(code, new).map_err(|e| e.to_string())?;
-    still_true(isa, code, new, &Some)
+    still_true(isa, code, new, &Some)?;
+    let raised = resources::registers(isa, patch.image(), code, new)?;
+    if let Some(count) = raised {
+        patch.set_registers(code, count).map_err(|e| e.to_string())?;
+    }
+    Ok(raised)
 }
 
 /// Refuses new code, with the place, where the loader would patch or believe something of an instruction that is not there any more: a

@@ -79,6 +79,9 @@ pub struct KernelReport {
     pub changed: usize,
     /// Of these, or beside them: instructions that got other scheduling bits, because with the old ones the edits would make a hazard.
     pub rescheduled: usize,
+    /// The register count, where the new code needs more than the file gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers: Option<u32>,
     /// Why the kernel is byte-identical although a pass in apply mode was to rewrite it.
     pub left_alone: Option<String>,
     /// What passes that are for speed or registers cost and bring, where they changed something.

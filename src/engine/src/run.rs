@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cubin::code::Code;
-use cubin::{CodeMove, Image, Patch};
+use cubin::{CodeMove, CubinError, Image, Patch};
 use isa::Isa;
 use rayon::prelude::*;
 use sched::Model;
@@ -17,6 +17,7 @@ use crate::placed::Placed;
 use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
 use crate::representation::{Internal, Job, Ran, Representation};
 use crate::reschedule;
+use crate::resources;
 use crate::schedule;
 use crate::step::{Place, guarded};
 
@@ -110,7 +111,7 @@ fn leave_alone(image: &str, why: &str, report: &mut Report, texts: &mut [KernelT
     for image in report.images.iter_mut().filter(|i| i.path == image) {
         image.patch = None;
         for kernel in image.kernels.iter_mut().filter(|k| k.changed > 0) {
-            (kernel.changed, kernel.rescheduled) = (0, 0);
+            (kernel.changed, kernel.rescheduled, kernel.registers) = (0, 0, None);
             kernel.left_alone = Some(why.to_owned());
         }
     }
@@ -248,15 +249,35 @@ fn written(
     if changed().next().is_none() {
         return Ok(None);
     }
+    bytes = with_registers(bytes, work, dones).map_err(failed)?;
     let moved = changed().filter(|d| d.code.as_ref().is_some_and(|new| new.moved.is_some()));
     report.patch = Some(PatchReport {
         kernels: changed().count(),
         instructions: changed().map(|d| d.report.changed).sum(),
         moved: moved.clone().count(),
         grown: bytes.len() as i64 - image.bytes().len() as i64,
-        nv_info_updated: moved.count() > 0,
+        nv_info_updated: moved.count() > 0 || changed().any(|d| d.report.registers.is_some()),
     });
     Ok(Some(bytes))
+}
+
+/// Raises the register counts of kernels that name higher registers now.
+fn with_registers(bytes: Vec<u8>, work: &[Work<'_, '_>], dones: &[KernelDone]) -> Result<Vec<u8>, CubinError> {
+    let raised = work.iter().zip(dones);
+    let raised: BTreeMap<usize, u32> = raised
+        .filter_map(|((code, _), done)| Some((code.section, done.report.registers?)))
+        .collect();
+    if raised.is_empty() {
+        return Ok(bytes);
+    }
+    let image = Image::parse(&bytes)?;
+    let mut patch = Patch::new(&image);
+    for code in image.codes() {
+        if let Some(count) = raised.get(&code.section) {
+            patch.set_registers(code, *count)?;
+        }
+    }
+    Ok(patch.finish())
 }
 
 /// New code for a kernel.
@@ -285,6 +306,7 @@ impl KernelDone {
                 passes: Vec::new(),
                 changed: 0,
                 rescheduled: 0,
+                registers: None,
                 left_alone: None,
                 costs: None,
                 verified: None,
@@ -300,7 +322,7 @@ impl KernelDone {
 
     fn leave_alone(&mut self, why: String) {
         self.code = None;
-        (self.report.changed, self.report.rescheduled) = (0, 0);
+        (self.report.changed, self.report.rescheduled, self.report.registers) = (0, 0, None);
         self.report.left_alone = Some(why);
         if let Some((_, after)) = &mut self.text {
             *after = None;
@@ -430,6 +452,10 @@ fn finish(
         if let Some(why) = done.report.costs.and_then(|c| c.held_back()) {
             return done.left_alone(why);
         }
+    }
+    match resources::registers(isa, image, code, &placed.code) {
+        Ok(raised) => done.report.registers = raised,
+        Err(why) => return done.left_alone(why),
     }
     if let Some((_, after)) = &mut done.text {
         let kernel = placed.lift(isa, &placed.code).ok();

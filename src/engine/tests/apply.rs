@@ -125,6 +125,68 @@ static NO_FIELD: Bad = Bad("no-field", |k| {
     Ok(edit(passes::instructions(k).next().unwrap().1, 99, 0))
 });
 
+/// Puts what is in R7 into R200.
+static HIGHER: Bad = Bad("higher", |k| {
+    let isa = isa::Isa::for_target(k.target).unwrap();
+    let mut result = PassResult::default();
+    for (_, op, mut inst) in passes::instructions(k) {
+        let form = isa.form(inst.form).unwrap();
+        let named: Vec<_> = isa
+            .accesses(inst)
+            .filter(|a| a.file == isa::RegFile::R && a.reg == 7)
+            .collect();
+        for field in named.iter().filter_map(|a| a.field) {
+            inst.word = form.fields()[usize::from(field)].set(inst.word, 200).unwrap();
+        }
+        if !named.is_empty() {
+            (result.sites, result.ops) = (result.sites + 1, result.ops + 1);
+            let operands = k.op(op).operands().to_vec();
+            result.edits.edits.push(ir::Edit::Replace { op, inst, operands });
+        }
+    }
+    Ok(result)
+});
+static OTHER_BARRIER: Bad = Bad("other-barrier", |k| {
+    let isa = isa::Isa::for_target(k.target).unwrap();
+    let is_barrier = |inst: &isa::Inst| isa.form(inst.form).is_some_and(|f| f.mnemonic() == "BAR");
+    let mut barriers = passes::instructions(k).filter(|(.., inst)| is_barrier(inst));
+    let (_, op, inst) = barriers.next().unwrap();
+    let (field, _) = isa.operand(inst, 0).unwrap().fields().next().unwrap();
+    Ok(edit(op, field, 7))
+});
+
+#[test]
+fn the_file_declares_what_the_new_code_needs() {
+    let one = |pass: &'static Bad, kernel: &str| {
+        let mut registry = Registry::default();
+        registry.add(pass).unwrap();
+        let text = format!("[[pass]]\nname = \"{}\"\nfn = \"{kernel}\"\nmode = \"apply\"\n", pass.0);
+        let config = Config::parse(&text, "pass.toml", &registry).unwrap();
+        engine::apply(&mul_mat(), &config, &Options::default()).unwrap()
+    };
+    let outcome = one(&HIGHER, "scale_add");
+    let [kernel] = &outcome.report.images[0].kernels[..] else {
+        panic!("one kernel")
+    };
+    assert_eq!(
+        (kernel.changed, kernel.registers),
+        (3, Some(203)),
+        "{:?}",
+        kernel.left_alone
+    );
+    assert!(outcome.report.images[0].patch.unwrap().nv_info_updated);
+    let bytes = outcome.bytes.unwrap();
+    let image = cubin::Image::parse(&bytes).unwrap();
+    let counts: Vec<_> = image.codes().iter().map(|c| (c.name, c.registers)).collect();
+    assert!(counts.contains(&("scale_add", Some(203))), "{counts:?}");
+    assert!(counts.contains(&("rms_norm", Some(39))), "{counts:?}");
+
+    let outcome = one(&OTHER_BARRIER, "mul_mat_f32");
+    let why = outcome.report.images[0].kernels[0].left_alone.as_deref();
+    assert!(why.is_some_and(|w| w.contains("barriers up to 0x7")), "{why:?}");
+    assert!(outcome.bytes.is_none());
+}
+
 #[test]
 fn a_pass_that_misbehaves_harms_no_kernel() {
     for (pass, why) in [

@@ -55,6 +55,6 @@ pub use parse::parse_module;
 pub use parts::{Parts, PartsError};
 pub use pin::{Pin, zero_number};
 pub use print::print_module;
-pub use regalloc::{Allocated, Allocation, Constraints, allocate, sets_its_limit, settle, top_register};
+pub use regalloc::{Allocated, Allocation, Constraints, allocate, settle, top_register};
 pub use source::Source;
 pub use syntax::{Buffer, Sink, walk};

@@ -144,6 +144,9 @@ fn write_kernel(out: &mut dyn Write, k: &KernelReport) -> Result<()> {
             passes::count(k.rescheduled, "control word")
         )?;
     }
+    if let Some(count) = k.registers {
+        writeln!(out, "registers: {count}, as the edits need")?;
+    }
     if let Some(costs) = &k.costs {
         writeln!(out, "{costs}")?;
     }

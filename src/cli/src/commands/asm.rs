@@ -30,6 +30,18 @@ struct Assembled {
     /// Instructions that differ from the file that they were put into.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<usize>,
+    /// The register count, where the new code needs more than the file gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registers: Option<u32>,
+}
+
+/// What became of the code that a section replaces.
+#[derive(Clone, Copy, Default)]
+struct Replaced {
+    /// Instructions that differ.
+    changed: usize,
+    /// The register count, where it rose.
+    registers: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -159,7 +171,7 @@ fn put_into(
             bail!("{name}: {}", output::several_images(&section.name, target, &numbers));
         }
     }
-    let mut changed: Vec<Option<usize>> = vec![None; sections.len()];
+    let mut done: Vec<Option<Replaced>> = vec![None; sections.len()];
     let mut replaced = Vec::new();
     for open in &images.list {
         let mut patch = Patch::new(&open.image);
@@ -168,17 +180,19 @@ fn put_into(
                 continue;
             };
             let new = bytes(&sections[n].words);
-            engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
+            let registers = engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
                 .map_err(|why| anyhow!("{}: {} into {name}: {why}", a.text.display(), code.name))?;
             let differ = new
                 .chunks(Word::BYTES)
                 .zip(code.bytes.chunks(Word::BYTES))
                 .filter(|(a, b)| a != b);
-            *changed[n].get_or_insert(0) += differ.count();
+            let done = done[n].get_or_insert_default();
+            done.changed += differ.count();
+            done.registers = registers.or(done.registers);
         }
         replaced.push((open.index, patch.finish()));
     }
-    if let Some(n) = changed.iter().position(Option::is_none) {
+    if let Some(n) = done.iter().position(Option::is_none) {
         bail!(
             "{name}: has no code `{}` for {target}, which {} replaces; `sass2mlir info {name}` lists the kernels",
             sections[n].name,
@@ -186,21 +200,23 @@ fn put_into(
         );
     }
     output::write_rewritten(output, &opened.rebuild(&replaced)?, into, &file, a.strip_mercury)?;
-    report(a, target, sections, Some(&changed), out)
+    report(a, target, sections, Some(&done), out)
 }
 
 fn report(
     a: &args::Asm,
     target: Target,
     sections: &[Section],
-    changed: Option<&[Option<usize>]>,
+    replaced: Option<&[Option<Replaced>]>,
     out: &mut dyn Write,
 ) -> Result<Finding> {
+    let replaced = |n: usize| replaced.and_then(|r| r[n]);
     if a.json {
         let kernels = sections.iter().enumerate().map(|(n, s)| Assembled {
             name: s.name.clone(),
             words: s.words.iter().map(|w| format!("0x{w:032x}")).collect(),
-            changed: changed.and_then(|c| c[n]),
+            changed: replaced(n).map(|r| r.changed),
+            registers: replaced(n).and_then(|r| r.registers),
         });
         let report = Report {
             target: target.to_string(),
@@ -212,16 +228,17 @@ fn report(
     }
     for (n, section) in sections.iter().enumerate() {
         let count = section.words.len();
-        match changed.and_then(|c| c[n]) {
-            Some(0) => writeln!(
+        match replaced(n) {
+            Some(Replaced { changed: 0, .. }) => writeln!(
                 out,
                 "asm: {target} {} - {count} instructions, no bytes changed",
                 section.name
             )?,
-            Some(changed) => writeln!(
+            Some(Replaced { changed, registers }) => writeln!(
                 out,
-                "asm: {target} {} - {count} instructions, {changed} changed",
-                section.name
+                "asm: {target} {} - {count} instructions, {changed} changed{}",
+                section.name,
+                output::registers(registers)
             )?,
             None if a.output.is_some() => writeln!(out, "asm: {target} {} - {count} instructions", section.name)?,
             None => {

@@ -22,6 +22,9 @@ struct Lowered {
     changed: usize,
     /// Groups of values that are in other registers than the text says.
     moved: usize,
+    /// The register count, where the new code needs more than the file gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registers: Option<u32>,
 }
 
 /// A file may hold a kernel several times for one target; which one is meant the text does not say.
@@ -82,11 +85,8 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
             let lowered =
                 engine::lower(image, code, kernel).map_err(|why| anyhow!("{text_name}: {}: {why}", code.name))?;
             let new = lowered.code;
-            engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
+            let registers = engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
                 .map_err(|why| anyhow!("{text_name}: {} into {into}: {why}", code.name))?;
-            if let Some(registers) = lowered.registers {
-                patch.set_registers(code, registers)?;
-            }
             touched = true;
             report.push(Lowered {
                 image: open.path.to_owned(),
@@ -99,6 +99,7 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
                     .filter(|(a, b)| a != b)
                     .count(),
                 moved: lowered.moved,
+                registers,
             });
         }
         if touched {
@@ -126,8 +127,11 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
         };
         writeln!(
             out,
-            "lower: {} {} - {} instructions, {changed}{moved}",
-            k.target, k.name, k.instructions
+            "lower: {} {} - {} instructions, {changed}{moved}{}",
+            k.target,
+            k.name,
+            k.instructions,
+            output::registers(k.registers)
         )?;
     }
     Ok(Finding::Good)

@@ -12,7 +12,7 @@ use crate::liveness::{Liveness, each_instruction};
 const NONE: u16 = u16::MAX;
 
 /// Warps of the kernel give registers back, or take more: their number is another one at each point.
-pub fn sets_its_limit(kernel: &Kernel) -> bool {
+pub(super) fn sets_its_limit(kernel: &Kernel) -> bool {
     kernel.ops().any(|op| is_setter(&op))
 }
 

@@ -23,7 +23,6 @@ use color::{Choice, Palette, Rng, place};
 use interference::Interference;
 use webs::{Webs, file_size, top};
 
-pub use limit::sets_its_limit;
 pub use settle::settle;
 
 use crate::kernel::{Kernel, ValueId};
