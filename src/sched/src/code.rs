@@ -154,6 +154,8 @@ pub struct Step {
     pub callee: Option<u32>,
     /// Those of `wait` that it names by its own meaning.
     named: u8,
+    /// What its form touches and its mask leaves out: nothing waits for that, but in SSA it is an operand or a result.
+    left_out: Box<[(Reg, Dir)]>,
     reads: Range<u32>,
     writes: Range<u32>,
 }
@@ -207,6 +209,8 @@ impl Code {
                 negated,
             });
         let class = classes.of(isa, inst);
+        let mask = implicit_mask(isa, inst);
+        let left_out = isa.accesses(inst).filter(|a| !a.is_zero && is_left_out(a, mask));
         let mut writes = Vec::new();
         let start = self.touches.len() as u32;
         touches(isa, classes, inst, &mut self.touches, &mut writes);
@@ -234,6 +238,7 @@ impl Code {
             guard,
             wait: control.wait | set,
             named: set,
+            left_out: left_out.map(|a| (reg(a.file, a.reg), a.dir)).collect(),
             counted,
             callee: match flow {
                 Flow::Call => isa.branch_target(inst, at).map(|t| (t / 16) as u32),
@@ -281,6 +286,14 @@ impl Code {
         &self.touches[step.reads.start as usize..step.reads.end as usize]
     }
 
+    /// Whether an instruction names in SSA what another one touches, although its mask leaves that out: their order must stay.
+    pub(crate) fn left_out_meets(&self, masked: &Step, other: &Step) -> bool {
+        let any = |touches: &[Touch], reg: Reg| touches.iter().any(|t| t.of(reg, 1) != 0);
+        let meets =
+            |(reg, dir): &(Reg, Dir)| any(self.writes(other), *reg) || dir.writes() && any(self.reads(other), *reg);
+        masked.left_out.iter().any(meets)
+    }
+
     /// The registers that an instruction writes.
     pub fn writes(&self, step: &Step) -> &[Touch] {
         &self.touches[step.writes.start as usize..step.writes.end as usize]
@@ -300,7 +313,7 @@ pub fn touches(isa: &Isa, classes: &Classes, inst: Inst, reads: &mut Vec<Touch>,
         .accesses(inst)
         .filter(|a| !a.is_zero && a.dir != Dir::None && a.width > 0)
     {
-        if access.field.is_none() && mask.is_some_and(|m| m >> access.reg & 1 == 0) {
+        if is_left_out(&access, mask) {
             continue;
         }
         let port = Port::of(access.file, access.operand == OperandIx::Guard);
@@ -355,6 +368,10 @@ fn implicit_mask(isa: &Isa, inst: Inst) -> Option<u64> {
     let last = isa.operand(inst, isa.operand_count(inst).checked_sub(1)?)?;
     let (_, field) = last.fields().next()?;
     (field.kind == FieldKind::Int).then(|| field.get(inst.word) as u64)
+}
+
+fn is_left_out(access: &isa::Access, mask: Option<u64>) -> bool {
+    access.field.is_none() && mask.is_some_and(|m| m >> access.reg & 1 == 0)
 }
 
 /// The scoreboards that an instruction names as awaited: a set, and one with the count that it is to fall to.

@@ -119,7 +119,8 @@ fn edges(code: &Code, model: &Model, range: std::ops::Range<u32>) -> Vec<Edge> {
 fn dependence(code: &Code, model: &Model, from: u32, to: u32) -> Option<u64> {
     let (a, b) = (&code.steps[from as usize], &code.steps[to as usize]);
     let (earlier, later) = (a.class?, b.class?);
-    let mut cycles = memory_order(code, a, b).then_some(1);
+    let in_order = memory_order(code, a, b) || code.left_out_meets(a, b) || code.left_out_meets(b, a);
+    let mut cycles = in_order.then_some(1);
     let mut add = |n: u64| cycles = Some(cycles.unwrap_or(1).max(n));
     let told = a.control.write_barrier.is_some();
     for written in code.writes(a) {

@@ -57,6 +57,22 @@ fn loads_go_before_what_waits_for_others() {
 }
 
 #[test]
+fn a_predicate_that_a_mask_leaves_out_keeps_its_order() {
+    let listing = "
+        [B------:R-:W-:Y:S13] ISETP.NE.AND P2, PT, R4, RZ, PT
+        [B------:R-:W0:-:S04] LDS R0, [R8]
+        [B0-----:R-:W-:-:S08] P2R R1, PR, R0, 0x8
+        [B------:R-:W-:Y:S13] ISETP.NE.AND P2, PT, R5, RZ, PT
+        [B------:R-:W-:-:S08] IADD3 R6, R5, R4, RZ
+        [B------:R-:W-:-:S08] @P2 IADD3 R7, R6, R5, RZ
+        [B------:R-:W-:-:S05] EXIT";
+    let scheduled = schedule(isa(), &model(), &kernel(listing), &|_| true).expect("nothing is unknown");
+    let place = |n: u32| scheduled.order.iter().position(|at| *at == n);
+    assert!(place(4) < place(2), "{:?}", scheduled.order);
+    assert!(place(0) < place(2) && place(2) < place(3), "{:?}", scheduled.order);
+}
+
+#[test]
 fn an_estimate_counts_stalls_waits_and_what_depends_on_what() {
     let model = model();
     let blocks = estimate(&Code::new(isa(), model.classes(), &kernel(SUMS)), &model);
