@@ -61,7 +61,7 @@ pub(crate) fn named(code: &Code<'_>) -> Result<Vec<u64>, String> {
 }
 
 /// Byte offsets of the instructions that an attribute is about. What it names as a place to go to may be any instruction.
-fn instructions(attribute: &nvinfo::Attribute<'_>) -> Result<Vec<u64>, cubin::CubinError> {
+pub(crate) fn instructions(attribute: &nvinfo::Attribute<'_>) -> Result<Vec<u64>, cubin::CubinError> {
     let offsets = match attribute.value()? {
         Value::IndirectBranches(list) => list.iter().map(|b| b.offset).collect(),
         _ if attribute.code == nvinfo::code::COROUTINE_RESUME_ID_OFFSETS => Vec::new(),

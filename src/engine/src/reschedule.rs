@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use cubin::nvinfo::Value;
 use cubin::{Code, CodeMove, Image};
 use ir::{Def, Kernel, Source, ValueId};
-use isa::{FieldKind, Isa};
+use isa::Isa;
 use rayon::prelude::*;
 use sched::{Model, time};
 use serde::Serialize;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::mask::WORD;
 use crate::open::{Images, Opened};
+use crate::replace;
 
 /// One kernel.
 #[derive(Clone, Debug, Serialize)]
@@ -144,9 +145,10 @@ fn rewrite(
     let lift = |source: &Source<'_>| ir::lift(isa, source).map_err(|e| e.to_string());
     let kernel = lift(&source)?;
     let pinned = pinned(code);
+    let insts: Vec<_> = isa.decode_all(code.bytes).collect();
     let may_move = |at: u32| {
-        let offset = u64::from(at) * WORD as u64;
-        !keep_order && pinned.binary_search(&offset).is_err() && !names_place(isa, code, at)
+        let (offset, known) = (u64::from(at) * WORD as u64, insts.get(at as usize));
+        !keep_order && known.is_some_and(|inst| passes::may_move(isa, &pinned, offset, *inst))
     };
     let done = sched::schedule(isa, model, &kernel, &may_move).map_err(|e| e.to_string())?;
     let mut bytes: Vec<u8> = done.words.iter().flat_map(|w| w.0.to_le_bytes()).collect();
@@ -179,23 +181,17 @@ fn rewrite(
 
 /// Byte offsets, sorted, of instructions that the file names: they are told apart by where they are.
 pub(crate) fn pinned(code: &Code<'_>) -> Vec<u64> {
-    let mut offsets: Vec<u64> = code.relocations.iter().map(|r| r.offset & !15).collect();
+    let mut offsets: Vec<u64> = code.relocations.iter().map(|r| r.offset).collect();
     for attribute in &code.attributes {
         if let Ok(Value::Offsets(list)) = attribute.value() {
             offsets.extend(list.iter().map(u64::from));
         }
+        offsets.extend(replace::instructions(attribute).unwrap_or_default());
     }
+    offsets.iter_mut().for_each(|offset| *offset &= !15);
     offsets.sort_unstable();
+    offsets.dedup();
     offsets
-}
-
-/// Whether a word says where something is, counted from itself.
-fn names_place(isa: &Isa, code: &Code<'_>, at: u32) -> bool {
-    let Some(word) = isa::Word::all(code.bytes).nth(at as usize) else {
-        return true;
-    };
-    let form = isa.form(isa.decode(word).form);
-    form.is_none_or(|f| f.fields().iter().any(|f| f.kind == FieldKind::Rel))
 }
 
 /// Proves by their def-use graphs that two kernels with the same instructions, each in its block, compute the same but for memory: `place`

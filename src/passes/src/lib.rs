@@ -26,7 +26,7 @@ pub use copy_prop::CopyProp;
 pub use dce::Dce;
 pub use ffma_deftz::FfmaDeftz;
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
-pub use reschedule::Reschedule;
+pub use reschedule::{Reschedule, may_move};
 pub use retarget_param::RetargetParam;
 pub use reuse_flags::ReuseFlags;
 pub use scalar_to_uniform::ScalarToUniform;

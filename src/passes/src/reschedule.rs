@@ -44,33 +44,40 @@ impl Pass for Reschedule {
         let code: Vec<(u64, OpId, Inst)> = instructions(kernel).collect();
         let may_move = |at: u32| {
             let known = code.get(at as usize);
-            known.is_some_and(|(offset, _, inst)| {
-                cx.pinned.binary_search(offset).is_err() && !names_a_place(cx.isa, *inst)
-            })
+            known.is_some_and(|(offset, _, inst)| may_move(cx.isa, cx.pinned, *offset, *inst))
         };
         let model = Model::of(kernel.target);
         let scheduled = sched::schedule(cx.isa, model, kernel, &may_move).map_err(|e| Refusal(e.to_string()))?;
-        let mut result = PassResult::default();
-        for (word, from) in scheduled.words.iter().zip(&scheduled.order) {
+        let mut result = PassResult {
+            sites: (0..).zip(&scheduled.order).filter(|(to, from)| to != *from).count(),
+            ..PassResult::default()
+        };
+        if result.sites == 0 {
+            return Ok(result);
+        }
+        for (to, (word, from)) in (0..).zip(scheduled.words.iter().zip(&scheduled.order)) {
             let (_, op, inst) = code[*from as usize];
             let control = Control::of(*word);
             if control != Control::of(inst.word) {
                 result.edits.edits.push(Edit::SetControl { op, control });
-                result.ops += 1;
             }
+            result.ops += usize::from(to != *from || control != Control::of(inst.word));
         }
         let order: Vec<OpId> = scheduled.order.iter().map(|from| code[*from as usize].1).collect();
         result.edits.edits.extend(moves(kernel, &order));
-        result.sites = (0..).zip(&scheduled.order).filter(|(to, from)| to != *from).count();
         result.headline = Some(format!("{} moved", count(result.sites, "instruction")));
         Ok(result)
     }
 }
 
-/// The instruction says where something is, counted from itself.
-fn names_a_place(isa: &Isa, inst: Inst) -> bool {
-    let form = isa.form(inst.form);
-    form.is_none_or(|form| form.fields().iter().any(|f| f.kind == FieldKind::Rel))
+/// Whether an instruction may have another place than its byte offset: it is none of those that the file names (`pinned`, ascending), and does
+/// not say where something is, counted from itself.
+pub fn may_move(isa: &Isa, pinned: &[u64], offset: u64, inst: Inst) -> bool {
+    let names_a_place = || {
+        isa.form(inst.form)
+            .is_none_or(|form| form.fields().iter().any(|f| f.kind == FieldKind::Rel))
+    };
+    pinned.binary_search(&offset).is_err() && !names_a_place()
 }
 
 /// The edits that put the instructions, each in its block, into an order. Who has its place already keeps it; the others go before the next of

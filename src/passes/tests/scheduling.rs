@@ -115,3 +115,13 @@ fn a_run_of_products_keeps_issuing() {
         + &run_of(0);
     assert_eq!(run(&YieldTune, &stays, &[]).expect("it may run").1.sites, 0);
 }
+
+#[test]
+fn where_nothing_moves_nothing_is_rewritten() {
+    let tight = "[B------:R-:W-:-:S08] IADD3 R4, R0, 0x1, RZ
+     [B------:R-:W-:-:S05] EXIT";
+    let (text, found) = run(&Reschedule, tight, &[]).expect("it may run");
+    assert_eq!((text, found.sites, found.ops), (trimmed(tight), 0, 0));
+    let (_, found) = run(&Reschedule, WAITS, &[]).expect("it may run");
+    assert!(found.ops >= found.sites, "{} < {}", found.ops, found.sites);
+}
