@@ -176,6 +176,7 @@ pass.toml:
 
 Kernels that no entry names stay byte-identical. A kernel that fails a check is left byte-identical, with the reason. A pass
 that refuses a kernel does nothing there; what other passes do to it stays. Under --strict both give exit code 1.
+--verify runs kernels without timing: wrong stall counts and scoreboards show in `verify --timing`.
 
 A plugin is a shared library that exports `sassGetPlugin` (sass_plugin.h; in C or Rust) or, where MLIR is built in, a pass
 plugin of MLIR. The first kind runs in a process of its own: one that crashes or does not end leaves its kernel as it was.")]

@@ -237,7 +237,8 @@ typedef struct SassEngine {
   SassStatus (*setShape)(const SassLayout *layout, SassWord *word, uint32_t operand, SassStr shape, SassSink error, void *user);
 
   /* The word of an instruction that is written without it, but for the registers of its operands. `text` is its skeleton, with SASS_MARK alone
-   * for each value; `types` those of its operands; `registers` what it writes, the first of each access, constant registers included;
+   * for each value, a guard that is the constant too: FADD with the guard @PT is "FADD_0x221.FTZ guard(\x01) \x01, -\x01". `types` are those of its
+   * operands, "!sass.reg, !sass.reg" there; `registers` what it writes, the first of each access, constant registers included;
    * `schedule` a column like "B--2---:R0:W-:-:S04". */
   SassStatus (*assemble)(uint32_t target, SassStr text, SassStr types, const SassPin *registers, size_t count, SassStr schedule,
                          SassWord *word, SassSink error, void *user);

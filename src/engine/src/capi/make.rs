@@ -164,6 +164,26 @@ mod tests {
     }
 
     #[test]
+    fn the_header_shows_how_to_write_an_instruction() {
+        let (text, types) = ("FADD_0x221.FTZ guard(\x01) \x01, -\x01", "!sass.reg, !sass.reg");
+        let wordless = Wordless {
+            text,
+            types,
+            registers: &[Pin::new(RegFile::R, 5)],
+            control: "B0-----:R-:W-:-:S04".parse().unwrap(),
+        };
+        let word = ir::assemble(isa(), Target::Sm87, &wordless).unwrap();
+        let form = isa()
+            .form(isa().decode(word).form)
+            .map(|form| form.mnemonic().to_owned());
+        assert_eq!(form.as_deref(), Some("FADD"));
+        let header = include_str!("../../include/sass_engine.h");
+        for shown in [text.replace(ir::MARK, "\\x01"), types.to_owned()] {
+            assert!(header.contains(&format!("\"{shown}\"")), "{shown}");
+        }
+    }
+
+    #[test]
     fn operands_are_written_into_the_word() {
         let cache = LayoutCache::new(isa(), Target::Sm87);
         // STG [R16.64], R4: guard, the address' pair, the value, the descriptor.
