@@ -27,6 +27,7 @@ fn scheduled_kernels_compute_the_same() {
     for (name, run_it) in [
         ("sm_87/own_mul_mat.cubin", true),
         ("emu/sm_87/half.cubin", true),
+        ("emu/sm_87/flow.cubin", true),
         ("sm_87/own_features.cubin", false),
     ] {
         let (cubin, out) = (kernels(name), folder.path().join("OUT.cubin"));
@@ -58,7 +59,7 @@ fn scheduled_kernels_compute_the_same() {
             if !run_it {
                 continue;
             }
-            let verified = run(&["verify", s(&cubin), s(&out), "--launches", "4"]);
+            let verified = run(&["verify", s(&cubin), s(&out), "--launches", "4", "--timing"]);
             let compared = &verified.out;
             assert!(
                 compared.contains(" launches, ") && !compared.contains("DIFFERENT"),

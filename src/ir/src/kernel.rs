@@ -424,6 +424,11 @@ impl<'k> Op<'k> {
         (label < SUCCESSOR).then_some(label)
     }
 
+    /// The code label that it names is its block's first successor: it is a branch, or a call that does not come back.
+    pub fn goes_to_successor(self) -> bool {
+        self.kernel.labels[self.id.index()] == SUCCESSOR
+    }
+
     /// True if it ends its block.
     pub fn is_terminator(self) -> bool {
         self.kernel.block_start[self.block().index() + 1] == self.id.0 + 1

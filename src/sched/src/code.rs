@@ -1,8 +1,9 @@
 //! A kernel as the hazard rules see it: control words, registers touched, blocks.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
-use ir::{Flow, Kernel};
+use ir::{Flow, Kernel, OpKind};
 use isa::{Control, Dir, Effects, FieldKind, FormId, Inst, Isa, Latency, OperandIx, RegFile, Space, Word};
 
 use crate::class::{ClassId, Classes};
@@ -137,7 +138,7 @@ pub struct Step {
     pub class: Option<ClassId>,
     /// Whether its results are there after a time or when a scoreboard says so.
     pub latency: Latency,
-    /// What it does to control flow.
+    /// What it does to control flow; a call that does not come back is a branch.
     pub flow: Flow,
     /// What it does beyond registers.
     pub effects: Effects,
@@ -150,7 +151,7 @@ pub struct Step {
     pub wait: u8,
     /// A scoreboard, and the count that it waits for it to fall to.
     pub counted: Option<(u8, u8)>,
-    /// The instruction that a call with a known target goes to.
+    /// The block that a call enters, where it is known: not that of a call to an address in a register, nor of one that is yet to be linked.
     pub callee: Option<u32>,
     /// Those of `wait` that it names by its own meaning.
     named: u8,
@@ -185,10 +186,11 @@ impl Code {
             succ_start: vec![0],
             succs: Vec::new(),
         };
+        let labels = labels(kernel);
         for block in kernel.blocks() {
             let first = code.steps.len() as u32;
             for op in block.ops().filter(|op| op.kind().is_code()) {
-                code.push(classes, op);
+                code.push(classes, op, &labels);
             }
             code.blocks.push(first..code.steps.len() as u32);
             code.succs.extend(block.successors().map(|(to, _)| to.index() as u32));
@@ -197,7 +199,7 @@ impl Code {
         code
     }
 
-    fn push(&mut self, classes: &Classes, op: ir::Op<'_>) {
+    fn push(&mut self, classes: &Classes, op: ir::Op<'_>, labels: &HashMap<u32, u32>) {
         let isa = self.isa;
         let inst = isa.decode(op.word());
         let semantics = isa.semantics(inst);
@@ -215,8 +217,11 @@ impl Code {
         let start = self.touches.len() as u32;
         touches(isa, classes, inst, &mut self.touches, &mut writes);
         let middle = self.touches.len() as u32;
-        let at = self.steps.len() as u64 * 16;
-        let flow = op.layout().map_or(Flow::None, |l| l.flow);
+        let flow = match op.layout().map_or(Flow::None, |l| l.flow) {
+            Flow::Call if op.goes_to_successor() => Flow::Branch,
+            flow => flow,
+        };
+        let label = op.label().filter(|_| flow == Flow::Call);
         // What may be skipped has waited for nothing.
         let (set, counted) = match guard {
             None => awaited(isa, inst),
@@ -240,10 +245,7 @@ impl Code {
             named: set,
             left_out: left_out.map(|a| (reg(a.file, a.reg), a.dir)).collect(),
             counted,
-            callee: match flow {
-                Flow::Call => isa.branch_target(inst, at).map(|t| (t / 16) as u32),
-                _ => None,
-            },
+            callee: label.and_then(|label| labels.get(&label).copied()),
             reads: start..middle,
             writes: middle..self.touches.len() as u32,
         });
@@ -303,6 +305,12 @@ impl Code {
     pub fn successors(&self, block: usize) -> &[u32] {
         &self.succs[self.succ_start[block] as usize..self.succ_start[block + 1] as usize]
     }
+}
+
+/// The blocks of code labels that operands name.
+fn labels(kernel: &Kernel) -> HashMap<u32, u32> {
+    let labels = kernel.ops().filter(|op| op.kind() == OpKind::Label);
+    labels.filter_map(|op| Some((op.label()?, op.block().0))).collect()
 }
 
 /// Adds the registers that an instruction reads, and those that it writes.

@@ -85,9 +85,8 @@ impl<'m> Fixer<'m> {
             }
         }
         for (at, step) in code.steps.iter().enumerate() {
-            let to = step.callee.map(|t| code.block_of(t));
-            if let Some(ways) = to.and_then(|to| ways.get_mut(to)).filter(|_| step.flow == Flow::Call) {
-                ways.push(Way::Call(at as u32));
+            if let Some(to) = step.callee {
+                ways[to as usize].push(Way::Call(at as u32));
             }
         }
         Fixer {
@@ -182,11 +181,10 @@ impl<'m> Fixer<'m> {
             self.clock[at as usize] = clock.issue(&self.code.steps[at as usize]);
             state.issue(&self.code, at, self.model);
             let step = &self.code.steps[at as usize];
-            if let Some(to) = step.callee.filter(|_| step.flow == Flow::Call) {
+            if let Some(to) = step.callee {
                 let mut inside = state.clone();
                 inside.sort();
-                let to = self.code.block_of(to);
-                self.leave(Way::Call(at), inside, [to].into_iter(), dirty);
+                self.leave(Way::Call(at), inside, [to as usize].into_iter(), dirty);
             }
         }
         state.sort();

@@ -95,8 +95,8 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
                 }
             };
             block(code, rules, b, &mut state, &mut |_, _, _| {}, &mut |step, state| {
-                let target = code.steps[step as usize].callee.map(|t| code.block_of(t));
-                target.filter(|t| *t < count).into_iter().for_each(|t| enter(t, state));
+                let callee = code.steps[step as usize].callee;
+                callee.into_iter().for_each(|to| enter(to as usize, state));
             });
             for &to in code.successors(b) {
                 enter(to as usize, on_edge(code, b, to as usize, &state).as_ref());

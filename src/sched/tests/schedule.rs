@@ -7,8 +7,8 @@ use std::path::Path;
 
 use common::{isa, kernel};
 use cubin::Image;
-use ir::{Kernel, Source};
-use isa::{Control, Target, Word};
+use ir::{Flow, Kernel, Source};
+use isa::{Control, Isa, Target, Word};
 use sass2mlir_sched::code::Code;
 use sass2mlir_sched::{Model, assign, check, estimate, schedule, time};
 
@@ -81,6 +81,49 @@ fn an_estimate_counts_stalls_waits_and_what_depends_on_what() {
     // Loads take 30: the first sum issues at 30, the second at 38, the third load at 46, what reads it at 76.
     assert_eq!(block.cycles, 85);
     assert_eq!((block.critical, &block.path[..]), (38, &[0, 2, 3, 6][..]));
+}
+
+/// A call to an address in a register names the place that the address counts from; who is called may read what was there before it.
+#[test]
+fn what_an_indirect_call_waited_for_it_waits_for_again() {
+    let listing = "
+    [B------:R-:W0:-:S02] LDS R4, [R8]
+    [B------:R-:W-:-:S05] MOV R20, 0x30
+    [B0-----:R-:W-:-:S05] CALL.REL.NOINC R10 0x0
+    [B------:R-:W-:-:S05] EXIT";
+    let kernel = kernel(listing);
+    let code = Code::new(isa(), model().classes(), &kernel);
+    assert_eq!((code.steps[2].flow, code.steps[2].callee), (Flow::Call, None));
+    for words in [
+        assign(isa(), &model(), &kernel).expect("nothing is unknown"),
+        schedule(isa(), &model(), &kernel, &|_| true)
+            .expect("nothing is unknown")
+            .words,
+    ] {
+        assert_eq!(Control::of(words[2]).wait, 1, "{:?}", columns(&words));
+    }
+    // A call that names its callee waits for what is read there.
+    let direct = common::kernel(&listing.replace("R10 0x0", "0x30"));
+    let code = Code::new(isa(), model().classes(), &direct);
+    assert_eq!(code.steps[2].callee.map(|b| code.blocks[b as usize].start), Some(3));
+    let words = assign(isa(), &model(), &direct).expect("nothing is unknown");
+    assert_eq!(Control::of(words[2]).wait, 0, "{:?}", columns(&words));
+}
+
+/// No edge leads from such a call to the place that it names: nothing is in flight at a kernel's beginning.
+#[test]
+fn an_indirect_call_does_not_lead_to_the_kernels_beginning() {
+    let target = Target::Sm90;
+    let kernel = common::kernel_for(
+        target,
+        "
+    [B------:R-:W0:-:S02] LDC R1, c[0x0][0x28]
+    [B------:R-:W-:-:S05] MOV R20, 0x30
+    [B------:R-:W-:-:S05] CALL.REL.NOINC R10 0x0
+    [B------:R-:W-:-:S05] EXIT",
+    );
+    let found = check(Isa::for_target(target).expect("embedded"), &Model::new(target), &kernel);
+    assert!(found.is_clean(), "{:?}", found.findings);
 }
 
 /// Calls `f` with every own kernel for sm_87 of which nothing is unknown.
