@@ -317,7 +317,7 @@ fn waits(isa: &Isa, kernel: &Kernel, op: Op<'_>) -> bool {
     kernel.target.number() < 100 || op.inst().is_some_and(says)
 }
 
-/// A call that comes back: one that is really a branch ends its block.
+/// A call that comes back.
 pub(crate) fn is_call(op: Op<'_>) -> bool {
-    op.layout().is_some_and(|l| l.flow == Flow::Call) && !op.is_terminator()
+    op.layout().is_some_and(|l| l.flow == Flow::Call) && !op.goes_to_successor()
 }

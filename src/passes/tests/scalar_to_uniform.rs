@@ -155,6 +155,9 @@ fn functions_count_as_their_callers_do() {
     };
     assert_eq!(together(&called("NOP")), "==========");
     assert_eq!(together(&called("@P0 BRA 0x80")), "====<<=<<<");
+    // Behind this call another block begins.
+    let repeated = "S2R R0, SR_TID.X ;\nCALL.ABS.NOINC R4 ;\n@P1 BRA 0x20 ;\nEXIT ;";
+    assert_eq!(together(repeated), "==<<");
 }
 
 #[test]
@@ -340,16 +343,15 @@ fn prologue_pinned_instructions_and_kernels_with_unknown_calls_stay() {
     );
     let (_, found) = run(&ScalarToUniform, listing, &[0x30]).expect("it may run");
     assert_eq!(reasons(&found), [(0x30, "the file names the instruction")]);
-    let refused = run(
-        &ScalarToUniform,
-        "MOV R2, c[0x0][0x160] ;\nCALL.ABS.NOINC R4 ;\nEXIT ;",
-        &[],
-    )
-    .unwrap_err();
-    assert!(
-        refused.0.contains("code is called that the section does not hold"),
-        "{refused}"
-    );
+    // Another block may begin behind the call.
+    for behind in ["EXIT ;", "@P0 BRA 0x20 ;\nEXIT ;"] {
+        let listing = format!("MOV R2, c[0x0][0x160] ;\nCALL.ABS.NOINC R4 ;\n{behind}");
+        let refused = run(&ScalarToUniform, &listing, &[]).unwrap_err();
+        assert!(
+            refused.0.contains("code is called that the section does not hold"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]
