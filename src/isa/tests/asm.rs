@@ -304,6 +304,91 @@ fn a_descriptor_is_the_one_that_was_loaded_last() {
 }
 
 #[test]
+fn a_callee_may_overwrite_a_descriptor() {
+    let load = "ULDC.64 UR4, c[0x0][0x118] ;\n";
+    let access = "LDG.E R0, [R2.64] ;\nEXIT ;\n";
+    let back = "RET.REL.NODEC R2 0x0 ;\n";
+    let call = "CALL.REL.NOINC `(.L_1) ;\n";
+    let listing = |target, text: &str| {
+        let isa = Isa::for_target(target).expect("a table");
+        let sections = Assembler::new(isa).listing(text, "B------:R-:W-:-:S01".parse().ok());
+        sections.map(|s| {
+            s[0].words
+                .iter()
+                .find(|w| w.bits(11, 0) == 0x981)
+                .map(|w| w.bits(37, 32))
+        })
+    };
+    for target in [
+        isa::Target::Sm80,
+        isa::Target::Sm86,
+        isa::Target::Sm87,
+        isa::Target::Sm89,
+    ] {
+        for (call, callee) in [
+            (call, format!(".L_1:\nUMOV UR4, 0x0 ;\n{back}")),
+            (call, format!(".L_1:\n@UP0 UMOV UR5, 0x0 ;\n{back}")),
+            (call, format!(".L_1:\nULDC.64 UR4, c[0x0][0x110] ;\n{back}")),
+            (
+                call,
+                format!(".L_1:\n@P0 BRA `(.L_2) ;\n{back}.L_2:\nUMOV UR4, 0x0 ;\n{back}"),
+            ),
+            (
+                call,
+                format!(".L_1:\nCALL.REL.NOINC `(.L_2) ;\n{back}.L_2:\nUMOV UR4, 0x0 ;\n{back}"),
+            ),
+            (call, format!(".L_1:\nCALL.ABS.NOINC 0x1000 ;\n{back}")),
+            (call, ".L_1:\nBRX R4 -0x20 ;\n".to_owned()),
+            (call, ".L_1:\nFADD R0, R1, R2 ;\n".to_owned()),
+            (
+                "@P0 CALL.REL.NOINC `(.L_1) ;\n",
+                format!(".L_1:\nUMOV UR4, 0x0 ;\n{back}"),
+            ),
+            ("CALL.ABS.NOINC 0x1000 ;\n", String::new()),
+            ("CALL.REL.NOINC R6 0x0 ;\n", back.to_owned()),
+            ("CALL.ABS.NOINC R6 ;\n", back.to_owned()),
+        ] {
+            let text = format!("{load}{call}{access}{callee}");
+            let errors = listing(target, &text).expect_err(&text);
+            assert!(
+                errors.len() == 1 && errors[0].to_string().contains("<2.UR0=UR4>"),
+                "{target}: {text}: {errors:?}"
+            );
+        }
+        for callee in [
+            back.to_owned(),
+            format!("UMOV UR6, 0x0 ;\n{back}"),
+            format!("{load}LDG.E R0, [R2.64] ;\n{back}UMOV UR4, 0x0 ;\n"),
+            format!("@P0 BRA `(.L_1) ;\n{back}"),
+            format!("CALL.REL.NOINC `(.L_2) ;\nBRA `(.L_1) ;\n.L_2:\nUMOV UR6, 0x0 ;\n{back}"),
+        ] {
+            let text = format!("{load}{call}{access}.L_1:\n{callee}");
+            assert_eq!(listing(target, &text), Ok(Some(4)), "{target}: {text}");
+        }
+        // What the callee needs is what its caller has there.
+        let text = format!("{load}{call}EXIT ;\n.L_1:\nLDG.E R0, [R2.64] ;\nUMOV UR4, 0x0 ;\n{back}");
+        assert_eq!(listing(target, &text), Ok(Some(4)), "{target}: {text}");
+        // Callees that the listing does not show keep UR36 by convention; those that it shows do what they do.
+        let kept = load.replace("UR4", "UR36");
+        for call in ["CALL.ABS.NOINC 0x1000 ;\n", "CALL.REL.NOINC R6 0x0 ;\n"] {
+            assert_eq!(
+                listing(target, &format!("{kept}{call}{access}")),
+                Ok(Some(36)),
+                "{target}: {call}"
+            );
+        }
+        let text = format!("{kept}{call}{access}.L_1:\nUMOV UR37, 0x0 ;\n{back}");
+        assert!(listing(target, &text).is_err(), "{target}: {text}");
+        let again = format!("{load}{call}{load}{access}.L_1:\nUMOV UR4, 0x0 ;\n{back}");
+        assert_eq!(
+            listing(target, &again),
+            Ok(Some(4)),
+            "{target}: loaded again behind the call"
+        );
+    }
+}
+
+#[test]
 fn an_atomic_operation_that_became_a_loop_has_a_descriptor_of_its_own() {
     let mut asm = Assembler::new(sm87());
     let mut pairs = |before: &str, own: &str, swap: &str| {

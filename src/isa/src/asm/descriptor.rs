@@ -2,13 +2,15 @@
 //!
 //! Compilers load the descriptor from one place of constant bank 0, and name the pair in every access. Where several pairs hold it, any
 //! would do; the one that `ptxas` names is the one that was loaded last, on every way to the access. Only the loops that it makes of
-//! atomic operations which the target lacks have a load of their own ([`emulated`]).
+//! atomic operations which the target lacks have a load of their own ([`emulated`]). A call takes away what its callee may overwrite:
+//! where the section does not show the callee, all that the calling convention lets it ([`callees`]).
 
 use std::collections::HashSet;
 
+use super::callees;
 use super::emulated::{self, Loop, Role};
 use super::refuse::is_hidden;
-use crate::{Inst, Isa, RegFile, Terminator, Word};
+use crate::{Inst, Isa, OperandIx, RegFile, Terminator, Word};
 
 /// Pairs that hold the descriptor: a bit for the first register of each.
 pub(super) type Pairs = u64;
@@ -33,6 +35,31 @@ pub(super) struct Code<'c> {
     pub marks: Vec<Mark>,
     /// The pair that each instruction loads with the descriptor.
     pub loads: Vec<Option<u8>>,
+    /// The pairs that may be overwritten from each instruction on, by the time that its function returns.
+    overwritten_until_return: Vec<Pairs>,
+}
+
+/// What is known at a place.
+trait Known: Copy + PartialEq {
+    /// At the beginning of functions.
+    const START: Self;
+    /// Where ways meet.
+    fn meet(self, other: Self) -> Self;
+    /// With pairs overwritten.
+    fn without(self, pairs: Pairs) -> Self;
+}
+
+/// The pairs that hold the descriptor.
+impl Known for Pairs {
+    const START: Self = 0;
+
+    fn meet(self, other: Self) -> Self {
+        self & other
+    }
+
+    fn without(self, pairs: Pairs) -> Self {
+        self & !pairs
+    }
 }
 
 /// The pair that was loaded last.
@@ -44,6 +71,21 @@ enum Last {
     Unclear,
 }
 
+impl Known for Last {
+    const START: Self = Self::None;
+
+    fn meet(self, other: Self) -> Self {
+        if self == other { self } else { Self::Unclear }
+    }
+
+    fn without(self, pairs: Pairs) -> Self {
+        match self {
+            Self::Pair(pair) if pairs >> pair & 1 == 1 => Self::Unclear,
+            known => known,
+        }
+    }
+}
+
 /// For each instruction of a section, the pair that it means if it is an access. `labels` are their places, and whether they name a
 /// function.
 pub(super) fn pairs(isa: &Isa, insts: &[Inst], labels: impl Iterator<Item = (u64, bool)>) -> Vec<Option<u8>> {
@@ -53,28 +95,19 @@ pub(super) fn pairs(isa: &Isa, insts: &[Inst], labels: impl Iterator<Item = (u64
     let code = Code::new(isa, insts, labels, offset);
     let loops = emulated::loops(&code);
     let held = |loops| {
-        let held = code.flow(
-            loops,
-            0,
-            |a, b| a & b,
-            |pairs, at| pairs & !code.overwritten(at) | code.loaded(at),
-        );
+        let held = code.flow(loops, |pairs: Pairs, at| {
+            pairs.without(code.overwritten(at)) | code.loaded(at)
+        });
         move |at: usize| held[at].unwrap_or(0)
     };
     // A way that does not exist could hide that there are two pairs.
     let own = emulated::own_loads(&code, &loops, held(None));
     let held = held(Some(&loops));
-    let last = code.flow(
-        Some(&loops),
-        Last::None,
-        |a, b| if a == b { a } else { Last::Unclear },
-        |last, at| match (own.role(at), code.loads[at], last) {
-            (Role::Other, Some(pair), _) => Last::Pair(pair),
-            (Role::Unclear, ..) => Last::Unclear,
-            (_, _, Last::Pair(pair)) if code.overwritten(at) >> pair & 1 == 1 => Last::Unclear,
-            (_, _, last) => last,
-        },
-    );
+    let last = code.flow(Some(&loops), |last: Last, at| match (own.role(at), code.loads[at]) {
+        (Role::Other, Some(pair)) => Last::Pair(pair),
+        (Role::Unclear, _) => Last::Unclear,
+        _ => last.without(code.overwritten(at)),
+    });
     let means = |at: usize| {
         let pair = match (own.pairs.get(&at), last[at]) {
             (Some(&pair), _) => pair?,
@@ -103,6 +136,7 @@ impl<'c> Code<'c> {
             insts,
             loads: insts.iter().map(|&inst| loaded(isa, inst, offset)).collect(),
             marks,
+            overwritten_until_return: Vec::new(),
         };
         for at in 0..insts.len() {
             if let Some(target) = code.target(at)
@@ -111,44 +145,54 @@ impl<'c> Code<'c> {
                 *mark = Mark::Named;
             }
         }
+        code.overwritten_until_return = callees::overwritten_until_return(&code);
         code
     }
 
-    /// Where the label of an instruction leads.
-    fn target(&self, at: usize) -> Option<usize> {
+    /// Where the label of an instruction leads, if that is all that says where it goes.
+    pub fn target(&self, at: usize) -> Option<usize> {
         let inst = self.insts[at];
-        if self.isa.semantics(inst).terminator == Terminator::BranchIndirect {
-            return None;
+        let by_register =
+            |a: crate::Access| a.operand != OperandIx::Guard && matches!(a.file, RegFile::R | RegFile::UR);
+        match self.isa.semantics(inst).terminator {
+            Terminator::BranchIndirect => return None,
+            Terminator::Call if self.isa.accesses(inst).any(by_register) => return None,
+            _ => {}
         }
         let target = self.isa.branch_target(inst, (at * Word::BYTES) as u64)?;
         usize::try_from(target / Word::BYTES as u64).ok()
     }
 
-    /// What is known before each instruction, if control reaches it: `start` at the beginning of functions, `after` an instruction, and
-    /// `meet` where ways meet. An indirect branch may lead to all labels of its function that no instruction names, but those of
+    /// What a call leads to may overwrite these pairs before it comes back.
+    pub fn overwritten_by_callee(&self, at: usize) -> Pairs {
+        let callee = self
+            .target(at)
+            .and_then(|target| self.overwritten_until_return.get(target));
+        callee.copied().unwrap_or(callees::UNSHOWN)
+    }
+
+    /// What is known before each instruction, if control reaches it, from what is known `after` an instruction. An indirect branch may lead to all labels of its function that no instruction names, but those of
     /// `loops`; without them, it is not followed.
-    fn flow<S: Copy + PartialEq>(
-        &self,
-        loops: Option<&Vec<Loop>>,
-        start: S,
-        meet: impl Fn(S, S) -> S,
-        after: impl Fn(S, usize) -> S,
-    ) -> Vec<Option<S>> {
+    fn flow<S: Known>(&self, loops: Option<&Vec<Loop>>, after: impl Fn(S, usize) -> S) -> Vec<Option<S>> {
         let mut before: Vec<Option<S>> = vec![None; self.insts.len()];
         let is_start = |at: &usize| *at == 0 || self.marks[*at] == Mark::Function;
         let starts: Vec<usize> = (0..self.insts.len()).filter(is_start).collect();
         let places_of_loops: HashSet<usize> = loops.into_iter().flatten().flat_map(|l| [l.first, l.swap]).collect();
         // Of each function, what is known at its indirect branches.
         let mut branches: Vec<Option<S>> = vec![None; starts.len()];
-        let mut todo: Vec<(usize, S)> = starts.iter().map(|&at| (at, start)).collect();
+        let mut todo: Vec<(usize, S)> = starts.iter().map(|&at| (at, S::START)).collect();
         while let Some((at, state)) = todo.pop() {
-            let Some(state) = before.get_mut(at).and_then(|known| join(known, state, &meet)) else {
+            let Some(state) = before.get_mut(at).and_then(|known| join(known, state)) else {
                 continue;
             };
             let after = after(state, at);
             let ways = ways_out(self.isa, self.insts[at]);
             if ways.falls_through {
-                todo.push((at + 1, after));
+                let over = match ways.calls {
+                    true => after.without(self.overwritten_by_callee(at)),
+                    false => after,
+                };
+                todo.push((at + 1, over));
             }
             if let Some(target) = self.target(at).filter(|_| ways.jumps) {
                 todo.push((target, after));
@@ -156,7 +200,7 @@ impl<'c> Code<'c> {
             if loops.is_some() && ways.anywhere {
                 let function = starts.partition_point(|&start| start <= at) - 1;
                 let end = starts.get(function + 1).copied().unwrap_or(self.insts.len());
-                if let Some(state) = join(&mut branches[function], after, &meet) {
+                if let Some(state) = join(&mut branches[function], after) {
                     let unnamed = (starts[function]..end).filter(|&at| self.marks[at] == Mark::Unnamed);
                     todo.extend(unnamed.filter(|at| !places_of_loops.contains(at)).map(|at| (at, state)));
                 }
@@ -199,8 +243,8 @@ impl<'c> Code<'c> {
 }
 
 /// What is known where one more way leads, if that changes something.
-fn join<S: Copy + PartialEq>(known: &mut Option<S>, state: S, meet: impl Fn(S, S) -> S) -> Option<S> {
-    let met = Some(known.map_or(state, |known| meet(known, state)));
+fn join<S: Known>(known: &mut Option<S>, state: S) -> Option<S> {
+    let met = Some(known.map_or(state, |known| known.meet(state)));
     (*known != met).then(|| *known = met)?;
     met
 }
@@ -219,21 +263,24 @@ fn loaded(isa: &Isa, inst: Inst, offset: i64) -> Option<u8> {
 }
 
 /// Where control can go on behind an instruction.
-struct WaysOut {
-    falls_through: bool,
+pub(super) struct WaysOut {
+    pub falls_through: bool,
     /// To the label that the instruction names.
-    jumps: bool,
+    pub jumps: bool,
     /// To a label that it does not name.
-    anywhere: bool,
+    pub anywhere: bool,
+    /// And comes back from there.
+    pub calls: bool,
 }
 
-fn ways_out(isa: &Isa, inst: Inst) -> WaysOut {
+pub(super) fn ways_out(isa: &Isa, inst: Inst) -> WaysOut {
     let falls_through = isa.is_conditional(inst);
     let can_leave = isa.guard(inst).is_none_or(|(_, n, negated)| n != 7 || !negated);
     let terminator = isa.semantics(inst).terminator;
     WaysOut {
         falls_through: falls_through || matches!(terminator, Terminator::None | Terminator::Call),
-        jumps: terminator == Terminator::Call || terminator == Terminator::Branch && can_leave,
+        jumps: matches!(terminator, Terminator::Call | Terminator::Branch) && can_leave,
         anywhere: terminator == Terminator::BranchIndirect && can_leave,
+        calls: terminator == Terminator::Call && can_leave,
     }
 }

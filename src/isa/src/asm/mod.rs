@@ -3,6 +3,7 @@
 //! It never gives a word that prints otherwise, and never guesses: text that has several encodings is refused with what tells
 //! them apart, until a note says which is meant.
 
+mod callees;
 mod descriptor;
 mod emulated;
 mod fill;
