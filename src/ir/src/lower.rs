@@ -37,18 +37,26 @@ pub enum LowerError {
 
 /// The bytes of a kernel, padding included.
 pub fn lower(kernel: &Kernel) -> Result<Vec<u8>, LowerError> {
+    check::pins_hold(kernel).map_err(|d| refused(kernel, d))?;
+    encoded(kernel)
+}
+
+/// The same, whatever the registers hold by the time they are read.
+fn encoded(kernel: &Kernel) -> Result<Vec<u8>, LowerError> {
     let isa = Isa::for_target(kernel.target).map_err(|e| LowerError::Tables {
         kernel: kernel.name.clone(),
         reason: e.to_string(),
     })?;
-    let refuse = |d: Disagreement| LowerError::Op {
+    emit(kernel, isa).map_err(|d| refused(kernel, d))
+}
+
+fn refused(kernel: &Kernel, d: Disagreement) -> LowerError {
+    LowerError::Op {
         kernel: kernel.name.clone(),
         offset: kernel.op(d.op).offset(),
         op: d.op,
         reason: d.message,
-    };
-    check::pins_hold(kernel).map_err(refuse)?;
-    emit(kernel, isa).map_err(refuse)
+    }
 }
 
 fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
@@ -215,6 +223,18 @@ fn flows_on(kernel: &Kernel, b: usize, conditional: impl FnOnce() -> bool) -> Re
 }
 
 impl Kernel {
+    /// Writes into the words what lowering would: the registers of the values, and where code labels lead. The kernel then is what its text
+    /// gives when it is read.
+    pub fn write_words(&mut self) -> Result<(), LowerError> {
+        let code = encoded(self)?;
+        let places = self.kinds.iter().zip(&mut self.words);
+        let places = places.filter(|(kind, _)| kind.is_code());
+        for ((_, word), new) in places.zip(Word::all(&code)) {
+            *word = new;
+        }
+        Ok(())
+    }
+
     /// Zeroes every register field whose register is a value of the kernel: what lowering writes there then comes from the values alone.
     /// Only fields that name the constant register as a destination stay, for that is no value. Use it to prove a round trip; the text of
     /// such a kernel means nothing.

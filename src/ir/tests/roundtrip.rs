@@ -21,6 +21,8 @@ fn bundled_kernels_come_back() {
             "{}: registers cleared",
             source.name
         );
+        parsed.write_words().unwrap();
+        same_numbers(&lifted, &parsed);
         kernels += 1;
     });
     assert!(kernels > 10);

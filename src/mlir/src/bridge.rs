@@ -434,7 +434,7 @@ impl<'b> Module<'b> {
 pub(crate) enum Labels {
     /// Where the words say.
     OfWords,
-    /// To any place, for passes move code. Lowering writes the words.
+    /// To any place, for passes move code. The words are written anew.
     Anywhere,
 }
 
@@ -451,9 +451,12 @@ pub(crate) fn kernel_of(func: MlirOperation, labels: Labels) -> Option<Result<Ke
     let mut result: Out = None;
     // SAFETY: everything lives during the call.
     let ok = unsafe { ffi::sassFuncToKernel(func, out, (&raw mut result).cast()) };
-    let agree = |kernel: Kernel| match labels {
-        Labels::OfWords => kernel.labels_agree().map(|()| kernel).map_err(NoKernel::Operation),
-        Labels::Anywhere => Ok(kernel),
+    let agree = |mut kernel: Kernel| {
+        match labels {
+            Labels::OfWords => kernel.labels_agree()?,
+            Labels::Anywhere => kernel.write_words().map_err(|e| NoKernel::Arrays(e.to_string()))?,
+        }
+        Ok(kernel)
     };
     match result?.and_then(agree) {
         Ok(kernel) => ok.then_some(Ok(kernel)),

@@ -81,14 +81,17 @@ impl Pass for PutNops {
     }
 }
 
-/// Runs a configuration over every `step`th file in both; how many files it changed.
-fn same_in_both(text: &str, step: usize) -> usize {
+/// Runs a configuration over the files with `part` in their names in both; how many it changed.
+fn same_in_both(text: &str, part: &str) -> usize {
     let mut registry = Registry::default();
     registry.add(&DropAddFtz).unwrap();
     registry.add(&PutNops).unwrap();
     let config = Config::parse(text, "pass.toml", &registry).unwrap();
     let mut changed = 0;
-    for file in files().into_iter().step_by(step) {
+    for file in files() {
+        if !file.to_string_lossy().contains(part) {
+            continue;
+        }
         let bytes = fs::read(&file).unwrap();
         let place = file.display();
         let options = Options::default();
@@ -118,7 +121,7 @@ fn portable_passes_do_the_same_with_and_without_mlir() {
     let text = "[[pass]]\nname = \"ffma-deftz\"\nmode = \"apply\"\n\
                 [[pass]]\nname = \"retarget-param\"\nmode = \"apply\"\nfrom = 0x160\nto = 0x168\n\
                 [[pass]]\nname = \"retarget-param\"\nmode = \"report\"\nfrom = 0x210\nto = 0x218\n";
-    assert!(same_in_both(text, 1) > 0);
+    assert!(same_in_both(text, "") > 0);
 }
 
 #[test]
@@ -136,9 +139,9 @@ fn code_that_moves_and_grows_is_the_same_with_and_without_mlir() {
     ];
     // Some files, for without optimisation all take minutes.
     for one in ["reschedule", "scalar-to-uniform"] {
-        assert!(same_in_both(&entry(&one), 11) > 0, "{one}");
+        assert!(same_in_both(&entry(&one), "own_mul_mat") > 0, "{one}");
     }
-    assert!(same_in_both(&list.iter().map(entry).collect::<String>(), 13) > 0);
+    assert!(same_in_both(&list.iter().map(entry).collect::<String>(), "own_mul_mat") > 0);
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn a_pass_that_mlir_has_no_name_for_runs_between_others() {
                 [[pass]]\nname = \"drop-add-ftz\"\nmode = \"apply\"\n\
                 [[pass]]\nname = \"drop-add-ftz\"\nmode = \"report\"\n\
                 [[pass]]\nname = \"retarget-param\"\nmode = \"report\"\nfrom = 0x160\nto = 0x168\n";
-    assert!(same_in_both(text, 1) > 0);
+    assert!(same_in_both(text, "") > 0);
 }
 
 #[test]
