@@ -110,11 +110,10 @@ pub fn regalloc(
             image: open.path.to_owned(),
             cause,
         })?;
-        let model = Model::new(image.target());
         let work = Work {
             isa,
             image,
-            model: &model,
+            model: Model::of(image.target()),
             how,
         };
         let done: Vec<_> = codes

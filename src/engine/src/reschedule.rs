@@ -79,11 +79,11 @@ pub fn reschedule(
             image: open.path.to_owned(),
             cause,
         })?;
-        let model = Model::new(image.target());
+        let model = Model::of(image.target());
         let done: Vec<(KernelSchedule, Option<CodeMove>)> = codes
             .par_iter()
             .map(|code| {
-                let one = one_kernel(isa, &model, image, code, keep_order);
+                let one = one_kernel(isa, model, image, code, keep_order);
                 tick();
                 one
             })

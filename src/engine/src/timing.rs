@@ -11,7 +11,7 @@ use sched::{Model, SIGNAL};
 /// The latency model of a target.
 pub struct Timing {
     isa: &'static Isa,
-    model: Model,
+    model: &'static Model,
 }
 
 impl Timing {
@@ -19,7 +19,7 @@ impl Timing {
     pub fn new(isa: &'static Isa, target: Target) -> Self {
         Self {
             isa,
-            model: Model::new(target),
+            model: Model::of(target),
         }
     }
 

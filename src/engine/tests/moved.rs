@@ -156,8 +156,8 @@ fn does_the_same(name: &str, old: &[u8], new: &[u8], outcome: &engine::Outcome) 
         }
         let source = ir::Source::from_code(after.target(), b);
         let lifted = ir::lift(isa, &source).expect(name);
-        let model = sched::Model::new(after.target());
-        let found = sched::check(isa, &model, &lifted);
+        let model = sched::Model::of(after.target());
+        let found = sched::check(isa, model, &lifted);
         assert!(found.errors().next().is_none(), "{name}: {}", kernel.name);
         let (Ok(a), Ok(b)) = (Program::new(&before, &kernel.name), Program::new(&after, &kernel.name)) else {
             continue;

@@ -131,12 +131,12 @@ fn what_the_emulator_shows_in_memory_the_checker_finds() {
     let mut n = 0;
     each_kernel(|image, code| {
         let isa = Isa::for_target(image.target()).expect("embedded");
-        let model = Model::new(image.target());
+        let model = Model::of(image.target());
         let source = Source::from_code(image.target(), code);
         let kernel = ir::lift(isa, &source).expect("lifts");
         let words: Vec<Word> = Word::all(code.bytes).collect();
         let want = std::cell::OnceCell::new();
-        for (name, changes) in faults(isa, &model, &kernel, &words) {
+        for (name, changes) in faults(isa, model, &kernel, &words) {
             n += 1;
             if n % every != 0 {
                 continue;
@@ -172,7 +172,7 @@ fn what_the_emulator_shows_in_memory_the_checker_finds() {
                 ..source.clone()
             };
             let lifted = ir::lift(isa, &source).expect("lifts");
-            if sched::check(isa, &model, &lifted).errors().next().is_some() {
+            if sched::check(isa, model, &lifted).errors().next().is_some() {
                 count[2] += 1;
             } else {
                 missed.push(format!(

@@ -117,13 +117,13 @@ impl Gate {
             tally.skipped = checked.count();
             return Ok(tally);
         };
-        let model = Model::new(image.target());
+        let model = Model::of(image.target());
         for code in checked {
             let key = (image.target(), code.bytes.to_vec());
             let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
             if is_new {
                 let source = Source::from_code(image.target(), code);
-                self.kernel(isa, &model, &source, &mut tally)
+                self.kernel(isa, model, &source, &mut tally)
                     .with_context(|| format!("{}: {}", path.display(), code.name))?;
             }
         }

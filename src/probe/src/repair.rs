@@ -80,11 +80,11 @@ pub(crate) fn each_kernel(
     let Ok(isa) = Isa::for_target(image.target()) else {
         return Ok(());
     };
-    let model = Model::new(image.target());
+    let model = Model::of(image.target());
     for code in image.codes() {
         let key = (image.target(), code.bytes.to_vec());
         if once.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
-            f(isa, &model, &Source::from_code(image.target(), code))
+            f(isa, model, &Source::from_code(image.target(), code))
                 .with_context(|| format!("{}: {}", path.display(), code.name))?;
         }
     }

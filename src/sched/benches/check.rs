@@ -37,7 +37,7 @@ fn bench(c: &mut Criterion) {
         sets.push(("llama", kernels(&Path::new(&corpus).join("llama"))));
     }
     for (name, kernels) in sets.iter().filter(|s| !s.1.is_empty()) {
-        let model = Model::new(isa::Target::Sm87);
+        let model = Model::of(isa::Target::Sm87);
         let instructions: usize = kernels.iter().map(|k| k.1.instruction_count()).sum();
         let mut group = c.benchmark_group("check");
         group
@@ -47,7 +47,7 @@ fn bench(c: &mut Criterion) {
             b.iter(|| {
                 kernels
                     .iter()
-                    .map(|(isa, k)| check(isa, &model, k).findings.len())
+                    .map(|(isa, k)| check(isa, model, k).findings.len())
                     .sum::<usize>()
             });
         });

@@ -159,8 +159,13 @@ const SPREAD: &str = include_str!("../latency/spread.csv");
 const QUEUES: &str = include_str!("../latency/queues.csv");
 
 impl Model {
-    /// The model of a target.
-    pub fn new(target: Target) -> Model {
+    /// The model of a target, made at its first use.
+    pub fn of(target: Target) -> &'static Model {
+        static MODELS: [OnceLock<Model>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
+        MODELS[target as usize].get_or_init(|| Model::new(target))
+    }
+
+    fn new(target: Target) -> Model {
         let tables = Tables::of(target);
         let mut model = Model::bare();
         model.read_nak(&tables);
@@ -172,12 +177,6 @@ impl Model {
         model.loads_overwrite();
         model.sum_up();
         model
-    }
-
-    /// The model of a target, which is made once.
-    pub fn of(target: Target) -> &'static Model {
-        static MODELS: [OnceLock<Model>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
-        MODELS[target as usize].get_or_init(|| Model::new(target))
     }
 
     /// Mesa NAK's numbers only, to mine with.
@@ -532,7 +531,7 @@ mod tests {
     #[test]
     fn a_mined_number_is_never_below_naks() {
         for target in Target::ALL {
-            let (all, nak) = (Model::new(target), Model::of_nak(target));
+            let (all, nak) = (Model::of(target), Model::of_nak(target));
             for (mine, base) in all.needs.iter().zip(&nak.needs) {
                 if let (Some((mine, _)), Some((base, Source::Nak))) = (mine, base) {
                     assert!(mine >= base, "{target}: {mine} below {base}");
@@ -543,7 +542,7 @@ mod tests {
 
     #[test]
     fn write_order_follows_from_how_long_both_take() {
-        let model = Model::new(Target::Sm87);
+        let model = Model::of(Target::Sm87);
         let class = |name| model.classes().named(name).expect("a class");
         let need = |a, b| model.need(Kind::Waw, Port::P, class(a), class(b), Latency::Fixed);
         assert_eq!(need("alu", "alu"), Need::Cycles(1, Source::Nak));

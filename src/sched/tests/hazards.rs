@@ -14,8 +14,8 @@ fn findings(listing: &str) -> Vec<Finding> {
 
 fn findings_on(target: Target, listing: &str) -> Vec<Finding> {
     let isa = Isa::for_target(target).expect("the target is embedded");
-    let model = Model::new(target);
-    check(isa, &model, &kernel_for(target, listing)).findings
+    let model = Model::of(target);
+    check(isa, model, &kernel_for(target, listing)).findings
 }
 
 fn clean(listing: &str) {
@@ -413,7 +413,7 @@ fn scheduling_bits_that_do_not_exist() {
     let bad = isa::Word(word.0 & !(31 << 105) | 16 << 105);
     let code: Vec<u8> = bad.0.to_le_bytes().into();
     let kernel = ir::lift(isa, &Source::new("k", Target::Sm87, &code)).expect("whole words");
-    let report = check(isa, &Model::new(Target::Sm87), &kernel);
+    let report = check(isa, Model::of(Target::Sm87), &kernel);
     assert_eq!(
         report.findings.iter().map(|f| f.hazard).collect::<Vec<_>>(),
         [Hazard::Control]
@@ -425,7 +425,7 @@ fn what_nobody_knows_has_no_verdict() {
     let isa = Isa::for_target(Target::Sm87).expect("the target is embedded");
     let code = u128::MAX.to_le_bytes();
     let kernel = ir::lift(isa, &Source::new("k", Target::Sm87, &code)).expect("whole words");
-    let report = check(isa, &Model::new(Target::Sm87), &kernel);
+    let report = check(isa, Model::of(Target::Sm87), &kernel);
     assert!(!report.is_clean() && report.errors().next().is_none());
 }
 

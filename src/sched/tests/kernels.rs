@@ -22,9 +22,9 @@ fn each_kernel(mut f: impl FnMut(&'static Isa, &Model, &Source<'_>)) {
         let bytes = std::fs::read(&path).expect("a file");
         let image = Image::parse(&bytes).expect("a cubin");
         let isa = Isa::for_target(image.target()).expect("the target is embedded");
-        let model = Model::new(image.target());
+        let model = Model::of(image.target());
         for code in image.codes() {
-            f(isa, &model, &Source::from_code(image.target(), code));
+            f(isa, model, &Source::from_code(image.target(), code));
         }
     }
     assert!(files >= 4, "only {files} files");

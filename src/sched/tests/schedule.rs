@@ -12,8 +12,8 @@ use isa::{Control, Isa, Target, Word};
 use sass2mlir_sched::code::Code;
 use sass2mlir_sched::{Model, assign, check, estimate, schedule, time};
 
-fn model() -> Model {
-    Model::new(Target::Sm87)
+fn model() -> &'static Model {
+    Model::of(Target::Sm87)
 }
 
 fn columns(words: &[Word]) -> Vec<String> {
@@ -33,7 +33,7 @@ const SUMS: &str = "
 
 #[test]
 fn only_what_is_needed_is_assigned() {
-    let words = assign(isa(), &model(), &kernel(SUMS)).expect("nothing is unknown");
+    let words = assign(isa(), model(), &kernel(SUMS)).expect("nothing is unknown");
     // The loads take what is free; each result is waited for where it is read first. A sum takes 4 cycles, a load its scoreboard.
     let expected = [
         "B------:R-:W0:-:S01",
@@ -50,9 +50,9 @@ fn only_what_is_needed_is_assigned() {
 
 #[test]
 fn loads_go_before_what_waits_for_others() {
-    let scheduled = schedule(isa(), &model(), &kernel(SUMS), &|_| true).expect("nothing is unknown");
+    let scheduled = schedule(isa(), model(), &kernel(SUMS), &|_| true).expect("nothing is unknown");
     assert_eq!(scheduled.order[..3], [0, 1, 4], "{:?}", scheduled.order);
-    let pinned = schedule(isa(), &model(), &kernel(SUMS), &|at| at != 4).expect("nothing is unknown");
+    let pinned = schedule(isa(), model(), &kernel(SUMS), &|at| at != 4).expect("nothing is unknown");
     assert_eq!(pinned.order[4], 4, "{:?}", pinned.order);
 }
 
@@ -66,7 +66,7 @@ fn a_predicate_that_a_mask_leaves_out_keeps_its_order() {
         [B------:R-:W-:-:S08] IADD3 R6, R5, R4, RZ
         [B------:R-:W-:-:S08] @P2 IADD3 R7, R6, R5, RZ
         [B------:R-:W-:-:S05] EXIT";
-    let scheduled = schedule(isa(), &model(), &kernel(listing), &|_| true).expect("nothing is unknown");
+    let scheduled = schedule(isa(), model(), &kernel(listing), &|_| true).expect("nothing is unknown");
     let place = |n: u32| scheduled.order.iter().position(|at| *at == n);
     assert!(place(4) < place(2), "{:?}", scheduled.order);
     assert!(place(0) < place(2) && place(2) < place(3), "{:?}", scheduled.order);
@@ -75,7 +75,7 @@ fn a_predicate_that_a_mask_leaves_out_keeps_its_order() {
 #[test]
 fn an_estimate_counts_stalls_waits_and_what_depends_on_what() {
     let model = model();
-    let blocks = estimate(&Code::new(isa(), model.classes(), &kernel(SUMS)), &model);
+    let blocks = estimate(&Code::new(isa(), model.classes(), &kernel(SUMS)), model);
     let [block] = &blocks[..] else { panic!("{blocks:?}") };
     assert_eq!((block.first, block.instructions, block.issue), (0, 8, 45));
     // Loads take 30: the first sum issues at 30, the second at 38, the third load at 46, what reads it at 76.
@@ -95,8 +95,8 @@ fn what_an_indirect_call_waited_for_it_waits_for_again() {
     let code = Code::new(isa(), model().classes(), &kernel);
     assert_eq!((code.steps[2].flow, code.steps[2].callee), (Flow::Call, None));
     for words in [
-        assign(isa(), &model(), &kernel).expect("nothing is unknown"),
-        schedule(isa(), &model(), &kernel, &|_| true)
+        assign(isa(), model(), &kernel).expect("nothing is unknown"),
+        schedule(isa(), model(), &kernel, &|_| true)
             .expect("nothing is unknown")
             .words,
     ] {
@@ -106,7 +106,7 @@ fn what_an_indirect_call_waited_for_it_waits_for_again() {
     let direct = common::kernel(&listing.replace("R10 0x0", "0x30"));
     let code = Code::new(isa(), model().classes(), &direct);
     assert_eq!(code.steps[2].callee.map(|b| code.blocks[b as usize].start), Some(3));
-    let words = assign(isa(), &model(), &direct).expect("nothing is unknown");
+    let words = assign(isa(), model(), &direct).expect("nothing is unknown");
     assert_eq!(Control::of(words[2]).wait, 0, "{:?}", columns(&words));
 }
 
@@ -122,7 +122,7 @@ fn an_indirect_call_does_not_lead_to_the_kernels_beginning() {
     [B------:R-:W-:-:S05] CALL.REL.NOINC R10 0x0
     [B------:R-:W-:-:S05] EXIT",
     );
-    let found = check(Isa::for_target(target).expect("embedded"), &Model::new(target), &kernel);
+    let found = check(Isa::for_target(target).expect("embedded"), Model::of(target), &kernel);
     assert!(found.is_clean(), "{:?}", found.findings);
 }
 
@@ -141,8 +141,8 @@ fn each_kernel(mut f: impl FnMut(&Model, &Source<'_>, &Kernel)) {
         for code in image.codes() {
             let source = Source::from_code(image.target(), code);
             let kernel = ir::lift(isa(), &source).expect("whole words");
-            if check(isa(), &model, &kernel).is_clean() {
-                f(&model, &source, &kernel);
+            if check(isa(), model, &kernel).is_clean() {
+                f(model, &source, &kernel);
                 kernels += 1;
             }
         }

@@ -10,7 +10,7 @@ use sass2mlir_sched::{Model, conflicts};
 fn apart(listing: &str) -> Vec<(String, String)> {
     let kernel = kernel(listing);
     let name = |v| kernel.pin(v).to_string();
-    let pairs = conflicts(isa(), &Model::new(Target::Sm87), &kernel);
+    let pairs = conflicts(isa(), Model::of(Target::Sm87), &kernel);
     pairs.into_iter().map(|(a, b)| (name(a), name(b))).collect()
 }
 

@@ -1,6 +1,5 @@
 //! `check`: do the scheduling bits of kernels keep every result from being read too early?
 
-use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::Result;
@@ -60,13 +59,10 @@ pub fn run(a: &args::Check, out: &mut dyn Write) -> Result<Outcome> {
     let opened = file.open()?;
     let images = file.images(&opened)?;
     let bar = output::progress("check", file.count(&images), file.bytes().len());
-    let mut models = HashMap::new();
     let mut kernels = Vec::new();
     file.each_image(&images, |OpenImage { image, .. }, codes| {
         let isa = Isa::for_target(image.target())?;
-        let model = models
-            .entry(image.target())
-            .or_insert_with(|| Model::new(image.target()));
+        let model = Model::of(image.target());
         kernels.par_extend(codes.par_iter().map(|code| {
             let kernel = kernel(isa, model, image, code);
             bar.inc(1);

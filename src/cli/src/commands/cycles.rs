@@ -54,9 +54,9 @@ pub fn run(a: &args::Info, out: &mut dyn Write) -> Result<Finding> {
     file.each_image(&images, |OpenImage { image, .. }, codes| {
         let target = image.target();
         let isa = Isa::for_target(target)?;
-        let model = Model::new(target);
+        let model = Model::of(target);
         for code in codes {
-            kernels.push(kernel(isa, &model, target, code).with_context(|| code.name.to_owned())?);
+            kernels.push(kernel(isa, model, target, code).with_context(|| code.name.to_owned())?);
         }
         Ok(())
     })?;
