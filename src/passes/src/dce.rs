@@ -28,7 +28,7 @@ impl Dce {
         name: "remove",
         kind: OptionKind::Bool,
         required: false,
-        help: "take the instructions out instead: the code behind them moves",
+        help: "whether dead instructions are taken out, so that the code behind them moves, or become NOPs",
     }];
 }
 
