@@ -4,33 +4,58 @@
 //! the registers that are wanted, so that no text can mean another instruction than the one asked for.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isa::asm::{Assembler, Statement};
-use isa::{Access, Control, Inst, Isa, OperandIx, RegFile};
+use isa::{Access, Control, Inst, Isa, OperandIx, RegFile, Target};
 
 /// Makes instructions for one target.
 pub(crate) struct OtherForms {
     /// The target's instruction set.
     pub isa: &'static Isa,
+    /// Made when it is needed, and given back at the end.
+    learned: Option<Learned>,
+}
+
+/// What kernels before have asked for, for the next ones: most have the same few texts.
+struct Learned {
     assembler: Assembler<'static>,
-    /// What became of a text before: most kernels have the same few.
-    known: HashMap<String, Option<Inst>>,
+    /// What became of a text.
+    texts: HashMap<String, Option<Inst>>,
+}
+
+/// More texts than a usual kernel has; what grew beyond this is not kept for the next one.
+const TEXTS: usize = 1 << 14;
+
+/// By target: what is in nobody's hands now.
+fn pool(isa: &Isa) -> MutexGuard<'static, Vec<Learned>> {
+    static POOLS: [Mutex<Vec<Learned>>; Target::ALL.len()] = [const { Mutex::new(Vec::new()) }; Target::ALL.len()];
+    POOLS[isa.target() as usize]
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for OtherForms {
+    fn drop(&mut self) {
+        pool(self.isa).extend(self.learned.take().filter(|l| l.texts.len() <= TEXTS));
+    }
 }
 
 impl OtherForms {
     /// For the target of `isa`.
     pub fn new(isa: &'static Isa) -> OtherForms {
-        OtherForms {
-            isa,
-            assembler: Assembler::new(isa),
-            known: HashMap::new(),
-        }
+        let learned = pool(isa).pop();
+        OtherForms { isa, learned }
     }
 
     /// What computes the one result of `inst` into uniform register `to`, `renamed` saying which uniform register holds what general register
     /// `inst` reads. `None`: the uniform datapath of the target has no such instruction.
     pub fn on_uniform(&mut self, inst: Inst, to: u8, renamed: &dyn Fn(u8) -> Option<u8>) -> Option<Inst> {
-        let form = self.isa.form(inst.form)?;
+        let mnemonic = self.isa.form(inst.form)?.mnemonic();
+        let counterpart = self.isa.semantics(inst).uniform;
+        if counterpart.is_none() && !PLAIN.contains(&mnemonic) {
+            return None;
+        }
         if self
             .isa
             .guard(inst)
@@ -38,15 +63,17 @@ impl OtherForms {
         {
             return None;
         }
-        let parts = Parts::of(self.isa, inst)?;
-        let texts = uniform_texts(form.mnemonic(), self.isa.semantics(inst).uniform, &parts, to, renamed)?;
         let mut read: Vec<u8> = Vec::new();
-        for access in self.accesses(inst).iter().filter(|a| a.dir.reads()) {
-            read.push(match access.file {
-                RegFile::R => renamed(access.reg)?,
-                _ => access.reg,
-            });
+        for access in self.isa.accesses(inst).filter(counts) {
+            match (access.file, access.dir.reads()) {
+                (RegFile::P, _) => return None,
+                (RegFile::R, true) => read.push(renamed(access.reg)?),
+                (_, true) => read.push(access.reg),
+                _ => {}
+            }
         }
+        let parts = Parts::of(self.isa, inst)?;
+        let texts = uniform_texts(mnemonic, counterpart, &parts, to, renamed)?;
         read.sort_unstable();
         let wanted = |made: &[Access]| {
             let mut now: Vec<u8> = made.iter().filter(|a| a.dir.reads()).map(|a| a.reg).collect();
@@ -68,7 +95,7 @@ impl OtherForms {
         };
         texts
             .iter()
-            .find_map(|text| self.made(text, control).filter(|i| wanted(&self.accesses(*i))))
+            .find_map(|text| self.assembled(text, control).filter(|i| wanted(&self.accesses(*i))))
     }
 
     /// The number of the constant banks, `c[0x0][0x160]`, that an instruction copies into a general register; `None` if it does something else.
@@ -103,7 +130,6 @@ impl OtherForms {
 
     /// `by` is the text that takes the place of the register, and `named` the register in it.
     fn reading_instead(&mut self, inst: Inst, register: u8, by: &str, named: Option<(RegFile, u8)>) -> Option<Inst> {
-        let parts = Parts::of(self.isa, inst)?;
         let before = self.accesses(inst);
         let reads = |a: &&Access| a.file == RegFile::R && a.dir.reads() && a.reg == register && !a.is_zero;
         let own: Vec<&Access> = before.iter().filter(reads).collect();
@@ -126,25 +152,30 @@ impl OtherForms {
             reuse: 0,
             ..Control::of(inst.word)
         };
+        let parts = Parts::of(self.isa, inst)?;
         let texts = parts.with_operand(usize::from(n), register, by, mnemonic);
         texts.iter().find_map(|text| {
-            let made = self.made(text, control)?;
+            let made = self.assembled(text, control)?;
             let mut now: Vec<_> = self.accesses(made).iter().map(touched).collect();
             now.sort_unstable_by_key(|t| (t.0 as u8, t.1, t.2, t.3));
             (now == expected).then_some(made)
         })
     }
 
-    fn made(&mut self, text: &str, control: Control) -> Option<Inst> {
-        let made = match self.known.get(text) {
+    fn assembled(&mut self, text: &str, control: Control) -> Option<Inst> {
+        let learned = self.learned.get_or_insert_with(|| Learned {
+            assembler: Assembler::new(self.isa),
+            texts: HashMap::new(),
+        });
+        let made = match learned.texts.get(text) {
             Some(known) => *known,
             None => {
                 let statement = Statement {
                     text,
                     ..Statement::default()
                 };
-                let made = self.assembler.assemble(&statement, control).ok();
-                self.known.insert(text.to_owned(), made);
+                let made = learned.assembler.assemble(&statement, control).ok();
+                learned.texts.insert(text.to_owned(), made);
                 made
             }
         }?;
@@ -153,11 +184,17 @@ impl OtherForms {
         (again.form == made.form).then_some(again)
     }
 
-    /// Registers that count: constants are not told apart from what is not there.
     fn accesses(&self, inst: Inst) -> Vec<Access> {
-        let accesses = self.isa.accesses(inst);
-        accesses.filter(|a| a.width > 0 && !a.is_zero).collect()
+        self.isa.accesses(inst).filter(counts).collect()
     }
+}
+
+/// What can do on the uniform datapath what another instruction does there ([`uniform_texts`]), beside counterparts.
+const PLAIN: [&str; 3] = ["MOV", "LDC", "IMAD"];
+
+/// Registers that count: constants are not told apart from what is not there.
+fn counts(a: &Access) -> bool {
+    a.width > 0 && !a.is_zero
 }
 
 fn touched(a: &Access) -> (RegFile, u8, u8, bool) {
@@ -180,7 +217,11 @@ impl Parts {
         isa.write_text(inst, 0, &mut text, None).ok()?;
         let guard = if text.starts_with('@') { text.find(' ')? + 1 } else { 0 };
         let end = text[guard..].find(' ').map(|at| guard + at)?;
-        let operands: Vec<String> = text[end + 1..].split(", ").map(|o| o.replace(".reuse", "")).collect();
+        let operand = |o: &str| match o.contains(".reuse") {
+            true => o.replace(".reuse", ""),
+            false => o.to_owned(),
+        };
+        let operands: Vec<String> = text[end + 1..].split(", ").map(operand).collect();
         let shown = |n: &usize| isa.operand(inst, *n).is_some_and(|o| !o.is_elided());
         let numbers: Vec<usize> = (0..isa.operand_count(inst)).filter(shown).collect();
         (numbers.len() == operands.len()).then(|| Parts {

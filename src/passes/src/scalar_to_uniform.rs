@@ -16,10 +16,10 @@
 //! **What it costs.** A uniform register may be read later than a general one, and code that waits for it is rescheduled; it pays where
 //! general registers limit occupancy. The engine keeps the kernel as it was where the estimate says that it gets slower for no register.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ir::{BlockId, Edit, Kernel, Op, OpId, Use, Uses, ValueId};
-use isa::{Inst, Isa, RegFile};
+use isa::{Control, Inst, Isa, RegFile, Word};
 
 use crate::convergence::is_call;
 use crate::other_form::OtherForms;
@@ -54,7 +54,8 @@ impl Pass for ScalarToUniform {
 
     fn run(&self, cx: &Context<'_>, kernel: &Kernel, _options: &Options) -> Result<PassResult, Refusal> {
         let free = free_registers(cx.isa, kernel)?;
-        let offsets: BTreeMap<OpId, u64> = instructions(kernel).map(|(offset, op, _)| (op, offset)).collect();
+        let mut offsets = vec![0; kernel.op_count()];
+        instructions(kernel).for_each(|(offset, op, _)| offsets[op.index()] = offset);
         let mut search = Search::new(cx, kernel);
         search.settle();
         let mut result = PassResult::default();
@@ -80,7 +81,7 @@ impl Pass for ScalarToUniform {
             .count();
         result.headline = Some(format!("{} migrated", count(result.sites, "warp-uniform web")));
         let skipped = search.skipped.iter().map(|(op, reason)| Skipped {
-            offset: offsets[op],
+            offset: offsets[op.index()],
             reason: (*reason).to_owned(),
         });
         result.skipped = skipped.collect();
@@ -122,6 +123,8 @@ struct Search<'k> {
     kernel: &'k Kernel,
     uses: Uses,
     forms: OtherForms,
+    /// What [`Search::can`] has found.
+    known: HashMap<(Role, Word), bool>,
     candidates: BTreeMap<ValueId, Candidate>,
     /// Where they are to be computed that lanes may be apart for: the first instruction behind the prologue.
     beginning: Option<OpId>,
@@ -138,6 +141,7 @@ impl<'k> Search<'k> {
             kernel,
             uses: kernel.uses(),
             forms: OtherForms::new(cx.isa),
+            known: HashMap::new(),
             candidates: BTreeMap::new(),
             beginning: None,
             apart: BTreeSet::new(),
@@ -178,26 +182,49 @@ impl<'k> Search<'k> {
         search
     }
 
-    /// Drops values until every one that is left can be computed and read on the uniform datapath.
+    /// Drops values until every one that is left can be computed and read on the uniform datapath. A value is looked at again only where one
+    /// was dropped that is read or computed together with it.
     fn settle(&mut self) {
-        loop {
-            // Which register it is to be does not matter here.
-            let registers: BTreeMap<ValueId, u8> = self.candidates.keys().map(|v| (*v, ANY)).collect();
-            let before = registers.len();
-            for value in registers.keys() {
-                if let Err(why) = self.moves(*value, &registers) {
-                    self.drop_value(*value, why);
+        // Which register it is to be does not matter here.
+        let mut registers: BTreeMap<ValueId, u8> = self.candidates.keys().map(|v| (*v, ANY)).collect();
+        let mut next: BTreeSet<ValueId> = registers.keys().copied().collect();
+        while !next.is_empty() {
+            let mut now = std::mem::take(&mut next);
+            while let Some(value) = now.pop_first() {
+                if !self.candidates.contains_key(&value) {
+                    continue;
                 }
+                let Err(why) = self.moves(value, &registers) else {
+                    continue;
+                };
+                for other in self.neighbours(value) {
+                    if other > value {
+                        now.insert(other);
+                    }
+                    next.insert(other);
+                }
+                self.drop_value(value, why);
             }
-            self.spread_apart();
-            if self.candidates.len() == before {
-                return;
-            }
+            registers.retain(|v, _| self.candidates.contains_key(v));
+            next.extend(self.spread_apart());
         }
     }
 
-    /// What goes to the beginning takes along what it is computed from.
-    fn spread_apart(&mut self) {
+    /// Values that are computed from a candidate, or it from them, or that are read together with it.
+    fn neighbours(&self, value: ValueId) -> Vec<ValueId> {
+        let kernel = self.kernel;
+        let readers = self.uses.of(value).iter().filter_map(|used| match used {
+            Use::Operand(op, _) => Some(*op),
+            Use::Edge { .. } => None,
+        });
+        let ops = readers.chain([self.candidates[&value].op]).map(|op| kernel.op(op));
+        ops.flat_map(|op| op.operands().iter().copied().chain(single_result(kernel, op)))
+            .collect()
+    }
+
+    /// What goes to the beginning takes along what it is computed from: gives what was not to go there before.
+    fn spread_apart(&mut self) -> Vec<ValueId> {
+        let mut new = Vec::new();
         let mut work: Vec<ValueId> = self.apart.iter().copied().collect();
         while let Some(value) = work.pop() {
             let Some(candidate) = self.candidates.get(&value) else {
@@ -208,9 +235,11 @@ impl<'k> Search<'k> {
             for operand in operands.iter().filter(|v| self.candidates.contains_key(v)) {
                 if self.apart.insert(*operand) {
                     work.push(*operand);
+                    new.push(*operand);
                 }
             }
         }
+        new
     }
 
     fn drop_value(&mut self, value: ValueId, why: &'static str) {
@@ -222,13 +251,14 @@ impl<'k> Search<'k> {
     /// Whether a value can move if all that are to be in `registers` do.
     fn moves(&mut self, value: ValueId, registers: &BTreeMap<ValueId, u8>) -> Result<(), &'static str> {
         let Candidate { op, inst } = self.candidates[&value];
-        let mut operands = self.kernel.op(op).operands().iter();
+        let kernel = self.kernel;
+        let mut operands = kernel.op(op).operands().iter();
         let goes_along = |v: &ValueId| self.kernel.pin(*v).is_zero() || self.candidates.contains_key(v);
         if self.apart.contains(&value) && !operands.all(goes_along) {
             return Err("lanes may be apart there, and it is computed from what stays");
         }
-        if self.computed(op, inst, registers, ANY).is_none() {
-            let op = self.kernel.op(op);
+        let op = self.kernel.op(op);
+        if !self.can(Role::Computes, op, inst, registers) {
             let general = |v: &ValueId| self.kernel.pin(*v).file() == RegFile::R && !self.kernel.pin(*v).is_zero();
             return Err(
                 match op
@@ -250,33 +280,29 @@ impl<'k> Search<'k> {
             if becomes_uniform.is_some_and(|v| self.candidates.contains_key(&v)) {
                 continue;
             }
-            if self.reader(reader, registers).is_none() {
+            let op = self.kernel.op(reader);
+            let can = |inst| moving_are_named(op, registers) && self.can(Role::Reads, op, inst, registers);
+            if !op.inst().is_some_and(can) {
                 return Err("an instruction that reads it takes no uniform register there");
             }
         }
         Ok(())
     }
 
-    /// An instruction that computes a value on the uniform datapath.
-    fn computed(&mut self, op: OpId, inst: Inst, registers: &BTreeMap<ValueId, u8>, to: u8) -> Option<Inst> {
-        let kernel = self.kernel;
-        let held = held(kernel, kernel.op(op), registers);
-        self.forms
-            .on_uniform(inst, to, &|register| held.get(&register).copied())
-    }
-
-    /// An instruction that reads uniform registers in place of the general ones that move.
-    fn reader(&mut self, op: OpId, registers: &BTreeMap<ValueId, u8>) -> Option<Inst> {
-        let kernel = self.kernel;
-        let mut inst = kernel.op(op).inst()?;
-        let mut moving = kernel.op(op).operands().iter().filter(|v| registers.contains_key(v));
-        if !moving.all(|v| reads_by_name(kernel.op(op), *v)) {
-            return None;
+    /// Whether the target has an instruction that does this with uniform registers. Which ones does not matter, so that it is asked once for all
+    /// instructions that differ in nothing but register numbers.
+    fn can(&mut self, role: Role, op: Op<'_>, inst: Inst, registers: &BTreeMap<ValueId, u8>) -> bool {
+        let held = held(self.kernel, op, registers);
+        let known = renumbered(op, inst, &held).map(|(word, held)| (self.forms.isa.decode(word), held));
+        let Some((alike, renumbered)) = known.filter(|(alike, _)| alike.form == inst.form) else {
+            return self.forms.made(role, inst, &held, ANY).is_some();
+        };
+        if let Some(can) = self.known.get(&(role, alike.word)) {
+            return *can;
         }
-        for (register, from) in held(kernel, kernel.op(op), registers) {
-            inst = self.forms.reading(inst, register, from)?;
-        }
-        Some(inst)
+        let can = self.forms.made(role, alike, &renumbered, ANY).is_some();
+        self.known.insert((role, alike.word), can);
+        can
     }
 
     /// Values that are computed from each other or read together, those of a web side by side, in the order of the code.
@@ -325,10 +351,9 @@ impl<'k> Search<'k> {
         for id in ops {
             let op = self.kernel.op(id);
             let own = single_result(self.kernel, op).and_then(|v| registers.get(&v).copied());
-            let made = match (own, op.inst()) {
-                (Some(to), Some(inst)) => self.computed(id, inst, registers, to),
-                _ => self.reader(id, registers),
-            };
+            let (role, to) = own.map_or((Role::Reads, ANY), |to| (Role::Computes, to));
+            let held = held(self.kernel, op, registers);
+            let made = op.inst().and_then(|inst| self.forms.made(role, inst, &held, to));
             let Some(inst) = made else { continue };
             let operands = operands(self.forms.isa, self.kernel, op, inst, registers);
             edits.push(Edit::Replace { op: id, inst, operands });
@@ -366,6 +391,69 @@ fn reached_without(kernel: &Kernel, without: BlockId) -> Vec<bool> {
 
 /// A uniform register's number where it does not matter which.
 const ANY: u8 = 0;
+
+/// What an instruction has to do with values that move.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Role {
+    Computes,
+    Reads,
+}
+
+impl OtherForms {
+    /// An instruction that does with uniform registers what `inst` does with the general ones of `held`; one that computes, into `to`.
+    fn made(&mut self, role: Role, inst: Inst, held: &BTreeMap<u8, u8>, to: u8) -> Option<Inst> {
+        match role {
+            Role::Computes => self.on_uniform(inst, to, &|register| held.get(&register).copied()),
+            Role::Reads => held
+                .iter()
+                .try_fold(inst, |inst, (register, from)| self.reading(inst, *register, *from)),
+        }
+    }
+}
+
+/// All values that move and that the operation reads are operands that it names.
+fn moving_are_named(op: Op<'_>, registers: &BTreeMap<ValueId, u8>) -> bool {
+    let mut moving = op.operands().iter().filter(|v| registers.contains_key(v));
+    moving.all(|v| reads_by_name(op, *v))
+}
+
+/// The instruction with other numbers in place of its general registers, and `held` with these: the same of all that differ in nothing else but
+/// scheduling bits, as far as the same registers are among those that move. `None` where there is no room for a number.
+fn renumbered(op: Op<'_>, inst: Inst, held: &BTreeMap<u8, u8>) -> Option<(Word, BTreeMap<u8, u8>)> {
+    const PLAIN: Control = Control {
+        stall: 1,
+        yield_: true,
+        write_barrier: None,
+        read_barrier: None,
+        wait: 0,
+        reuse: 0,
+    };
+    let mut word = PLAIN.apply(inst.word);
+    let general = op
+        .layout()?
+        .slots
+        .iter()
+        .filter(|s| s.file == RegFile::R && !s.pin(inst.word).is_zero());
+    let mut numbers: Vec<(u8, u8)> = Vec::new();
+    // Pairs and quadruples first, whose numbers are multiples of how many they are.
+    for wide in [true, false] {
+        for slot in general.clone().filter(|s| (s.width > 1) == wide) {
+            let old = slot.number(inst.word);
+            let known = numbers.iter().find(|(known, _)| *known == old);
+            let new = known.map_or(
+                8 * numbers.len() as u8 + if held.contains_key(&old) { 0 } else { 128 },
+                |(_, new)| *new,
+            );
+            if known.is_none() {
+                numbers.push((old, new));
+            }
+            word = slot.set(word, new)?;
+        }
+    }
+    let new = |old: &u8| numbers.iter().find(|(known, _)| known == old).map(|(_, new)| *new);
+    let held = held.iter().map(|(old, to)| Some((new(old)?, *to)));
+    Some((word, held.collect::<Option<_>>()?))
+}
 
 /// General registers that an operation reads and that move: to which uniform register.
 fn held(kernel: &Kernel, op: Op<'_>, registers: &BTreeMap<ValueId, u8>) -> BTreeMap<u8, u8> {
