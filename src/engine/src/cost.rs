@@ -1,9 +1,11 @@
 //! What a rewrite costs and brings, by the latency model and by live registers: estimates, to hold back what makes a kernel worse.
 
 use ir::Kernel;
-use isa::{Isa, RegFile};
+use isa::RegFile;
 use sched::{Model, time};
 use serde::Serialize;
+
+use crate::schedule::Timed;
 
 /// Estimates of one kernel, before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -18,13 +20,13 @@ pub struct Costs {
 
 impl Costs {
     /// Of two forms of a kernel.
-    pub fn of(isa: &'static Isa, model: &Model, before: &Kernel, after: &Kernel) -> Costs {
-        let time = |kernel| time::straight(&sched::code::Code::new(isa, model.classes(), kernel), model);
+    pub(crate) fn of(model: &Model, before: &Timed, after: &Timed) -> Costs {
+        let time = |timed: &Timed| time::straight(&timed.code, model);
         let ((issue, cycles), (issue_after, cycles_after)) = (time(before), time(after));
         Costs {
             issue_cycles: (issue, issue_after),
             cycles: (cycles, cycles_after),
-            live_registers: (live(before), live(after)),
+            live_registers: (live(&before.kernel), live(&after.kernel)),
         }
     }
 

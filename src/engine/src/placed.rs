@@ -16,7 +16,7 @@ use crate::replace;
 /// New code.
 pub(crate) struct Placed<'c> {
     /// With what the file says of it once it is there.
-    pub source: Source<'c>,
+    source: Source<'c>,
     /// The section's bytes.
     pub code: Vec<u8>,
     /// Where instructions went, if they have other places.
@@ -28,11 +28,12 @@ pub(crate) struct Placed<'c> {
 }
 
 impl<'c> Placed<'c> {
-    /// Lowers what edits made of a kernel, and holds it against what they name.
+    /// Lowers what edits made of a kernel that was `before`, and holds it against what they name.
     pub fn new(
         isa: &'static Isa,
         image: &Image<'_>,
         code: &Code<'c>,
+        before: &Kernel,
         kernel: &Kernel,
         allowed: &AllowedBits,
     ) -> Result<Placed<'c>, String> {
@@ -50,8 +51,7 @@ impl<'c> Placed<'c> {
             });
         };
         let words: Vec<Word> = Word::all(code.bytes).collect();
-        let before = ir::lift(isa, &source).map_err(|e| e.to_string())?;
-        let movement = movement(&before, kernel, allowed, order)?;
+        let movement = movement(before, kernel, allowed, order)?;
         let gone = |offset: u64| movement.delete.binary_search(&((offset / WORD as u64) as u32)).is_ok();
         if let Some(offset) = replace::named(code)?.into_iter().find(|offset| gone(*offset)) {
             return Err(format!(
@@ -82,13 +82,12 @@ impl<'c> Placed<'c> {
         })
     }
 
-    /// The kernel as its new code, `code`, gives it back.
-    pub fn lift(&self, isa: &'static Isa, code: &[u8]) -> Result<Kernel, String> {
-        let source = Source {
-            code,
+    /// The new code with what the file says of it.
+    pub fn source(&self) -> Source<'_> {
+        Source {
+            code: &self.code,
             ..self.source.clone()
-        };
-        ir::lift(isa, &source).map_err(|e| e.to_string())
+        }
     }
 
     /// Puts the code in with other scheduling bits.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::named::Named;
 use crate::open::{Images, Opened};
-use crate::schedule;
+use crate::schedule::{self, Timed};
 
 /// What to do with the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +272,10 @@ impl<'i> Work<'i> {
         report: &mut KernelAllocation,
     ) -> Result<Vec<u8>, String> {
         let old = ir::Source::from_code(self.image.target(), code);
-        let repaired = schedule::repair(self.isa, &old, &bytes, std::iter::empty())?;
+        let lift = |code| Timed::lift(self.isa, &ir::Source { code, ..old.clone() });
+        let (before, mut after) = (lift(old.code)?, lift(&bytes)?);
+        let model = Model::of(old.target);
+        let repaired = schedule::repair(model, &before, &mut after, &bytes, &Some, std::iter::empty())?;
         Ok(match repaired {
             Some((bytes, words)) => {
                 report.rescheduled = words;

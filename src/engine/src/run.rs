@@ -18,7 +18,7 @@ use crate::report::{ImageReport, KernelReport, PassReport, PatchReport, Report};
 use crate::representation::{Internal, Job, Ran, Representation};
 use crate::reschedule;
 use crate::resources;
-use crate::schedule;
+use crate::schedule::{self, Timed};
 use crate::step::{Place, guarded};
 
 /// How to run.
@@ -406,13 +406,6 @@ fn lift<'c>(
     })
 }
 
-/// What the passes cost and bring.
-fn costs(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, placed: &Placed<'_>) -> Result<Costs, String> {
-    let model = Model::of(image.target());
-    let before = ir::lift(isa, &ir::Source::from_code(image.target(), code)).map_err(|e| e.to_string())?;
-    Ok(Costs::of(isa, model, &before, &placed.lift(isa, &placed.code)?))
-}
-
 /// Lowers what the passes made, holds it against what their edits name and what the file says of single instructions, and sees to it that
 /// it has no new hazards.
 fn finish(
@@ -435,33 +428,28 @@ fn finish(
     if done.report.passes.iter().all(nothing) {
         return done;
     }
-    let made = guarded(|| made(isa, image, code, &ran));
-    let (placed, rescheduled) = match made.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
+    let made = guarded(|| made(isa, image, code, &ran, for_gain));
+    let made = match made.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
         Ok(made) => made,
         Err(why) => return done.left_alone(why),
     };
-    let changed = placed.changed();
+    let (placed, changed) = (made.placed, made.changed);
     if changed == 0 {
         return done;
     }
-    if for_gain {
-        match guarded(|| costs(isa, image, code, &placed)).unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
-            Ok(costs) => done.report.costs = Some(costs),
-            Err(why) => return done.left_alone(why),
-        }
-        if let Some(why) = done.report.costs.and_then(|c| c.held_back()) {
-            return done.left_alone(why);
-        }
+    done.report.costs = made.costs;
+    if let Some(why) = made.costs.and_then(|c| c.held_back()) {
+        return done.left_alone(why);
     }
     match resources::registers(isa, image, code, &placed.code) {
         Ok(raised) => done.report.registers = raised,
         Err(why) => return done.left_alone(why),
     }
     if let Some((_, after)) = &mut done.text {
-        let kernel = placed.lift(isa, &placed.code).ok();
+        let kernel = ir::lift(isa, &placed.source()).ok();
         *after = kernel.map(|kernel| ir::print_module(std::slice::from_ref(&kernel)));
     }
-    (done.report.changed, done.report.rescheduled) = (changed, rescheduled);
+    (done.report.changed, done.report.rescheduled) = (changed, made.rescheduled);
     done.code = Some(NewCode {
         code: placed.code,
         moved: placed.moved,
@@ -469,20 +457,41 @@ fn finish(
     done
 }
 
-/// New code with scheduling bits that guard it, and how many words needed others for that.
-fn made<'c>(isa: &'static Isa, image: &Image<'_>, code: &Code<'c>, ran: &Ran) -> Result<(Placed<'c>, usize), String> {
-    let mut placed = Placed::new(isa, image, code, &ran.kernel, &ran.allowed)?;
-    let old = ir::Source::from_code(image.target(), code);
-    let new = ir::Source {
-        code: &placed.code,
-        ..placed.source.clone()
-    };
-    let repaired = schedule::repair_placed(isa, &old, &new, &|at| placed.now(at), ran.allowed.replaced())?;
+/// New code with scheduling bits that guard it.
+struct Made<'c> {
+    placed: Placed<'c>,
+    /// Instructions that are others, came or went.
+    changed: usize,
+    /// Words that needed other scheduling bits.
+    rescheduled: usize,
+    /// What the passes cost and bring, where they run for gain.
+    costs: Option<Costs>,
+}
+
+fn made<'c>(
+    isa: &'static Isa,
+    image: &Image<'_>,
+    code: &Code<'c>,
+    ran: &Ran,
+    for_gain: bool,
+) -> Result<Made<'c>, String> {
+    let model = Model::of(image.target());
+    let before = Timed::lift(isa, &ir::Source::from_code(image.target(), code))?;
+    let mut placed = Placed::new(isa, image, code, &before.kernel, &ran.kernel, &ran.allowed)?;
+    let mut after = Timed::lift(isa, &placed.source())?;
+    let now = |at| placed.now(at);
+    let repaired = schedule::repair(model, &before, &mut after, &placed.code, &now, ran.allowed.replaced())?;
     let rescheduled = repaired.map_or(0, |(code, words)| {
         placed.put(code);
         words
     });
-    Ok((placed, rescheduled))
+    let changed = placed.changed();
+    Ok(Made {
+        costs: (for_gain && changed > 0).then(|| Costs::of(model, &before, &after)),
+        placed,
+        changed,
+        rescheduled,
+    })
 }
 
 fn first_opaque(kernel: &ir::Kernel) -> Option<u64> {

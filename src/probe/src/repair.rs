@@ -166,13 +166,13 @@ fn kernel(args: &Args, isa: &'static Isa, model: &Model, source: &Source<'_>, ta
         }
     };
     let clean = |words: &[Word]| Ok::<_, anyhow::Error>(sched::check(isa, model, &with_words(isa, source, words)?));
-    if let Some(left) = clean(&repaired.words)?.findings.first() {
+    if let Some(left) = clean(&repaired.code.words())?.findings.first() {
         fail(format!("repaired, and yet {left}"));
     }
     tally.changed += repaired.changed.len();
     // One of the words that changed is put back: then there must be a hazard.
     if let Some(&at) = random.choice(&repaired.changed) {
-        let mut words_ = repaired.words.clone();
+        let mut words_ = repaired.code.words();
         words_[at as usize] = Control::of(words[at as usize]).apply(words_[at as usize]);
         tally.needless += usize::from(clean(&words_)?.is_clean());
     }

@@ -26,7 +26,7 @@ pub fn assign(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Vec<W
     let code = understood(isa, model, kernel)?;
     let facts = Facts::of(&code, model);
     let assigned = assign_to(code, model, facts)?;
-    Ok(assigned.steps.iter().map(|s| s.word).collect())
+    Ok(assigned.words())
 }
 
 /// A kernel in another order, with new scheduling bits.
@@ -64,7 +64,7 @@ pub fn schedule(
     }
     let scheduled = assign_to(code.ordered(&best), model, facts.ordered(&best))?;
     Ok(Scheduled {
-        words: scheduled.steps.iter().map(|s| s.word).collect(),
+        words: scheduled.words(),
         order: best,
     })
 }

@@ -219,8 +219,13 @@ pub(crate) fn check_from(model: &Model, code: &Code, solved: &InFlight, block: u
     }
 }
 
-/// Checks code.
-pub(crate) fn check_code(model: &Model, code: &Code) -> Report {
+/// Checks a kernel that was read already.
+pub fn check_code(model: &Model, code: &Code) -> Report {
+    check_solved(model, code, &walk::solve(code, model))
+}
+
+/// [`check_code`] where it is known what is in flight.
+pub(crate) fn check_solved(model: &Model, code: &Code, solved: &InFlight) -> Report {
     if code.is_unscheduled() {
         return Report {
             instructions: code.steps.len(),
@@ -244,7 +249,7 @@ pub(crate) fn check_code(model: &Model, code: &Code) -> Report {
         ..Finding::at(Hazard::Reuse, at)
     });
     found.findings.extend(stale);
-    walk::solve(code, model).replay(code, model, &mut found);
+    solved.replay(code, model, &mut found);
     found.findings.sort_by_key(|f| (f.at, f.earlier, f.hazard));
     Report {
         instructions: code.steps.len(),

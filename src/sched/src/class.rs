@@ -11,7 +11,6 @@ pub struct ClassId(pub u8);
 
 struct Row {
     class: ClassId,
-    pipe: Pipe,
     mnemonic: &'static str,
     /// All of these, joined with `.`; `*`: whichever.
     modifier: &'static str,
@@ -22,10 +21,14 @@ struct Row {
 /// All classes.
 pub struct Classes {
     names: Vec<String>,
-    rows: Vec<Row>,
+    /// By pipe.
+    rows: [Vec<Row>; PIPES],
     /// By class: those of the lower and upper half of a 64-bit result, and of a 64-bit operand.
     halves: Vec<Option<[ClassId; 4]>>,
 }
+
+/// Pipes that there are.
+const PIPES: usize = Pipe::Cbu as usize + 1;
 
 const TEXT: &str = include_str!("../latency/classes.csv");
 
@@ -34,7 +37,7 @@ impl Classes {
     pub fn new() -> Classes {
         let mut classes = Classes {
             names: Vec::new(),
-            rows: Vec::new(),
+            rows: Default::default(),
             halves: Vec::new(),
         };
         for line in TEXT.lines().skip(1) {
@@ -44,24 +47,21 @@ impl Classes {
             };
             let row = Row {
                 class: classes.intern(name),
-                pipe: pipe_named(pipe),
                 mnemonic,
                 modifier,
                 space: (space == "shared").then_some(Space::Shared),
                 halves: halves == "yes",
             };
-            classes.rows.push(row);
+            classes.rows[pipe_named(pipe) as usize].push(row);
         }
-        for n in 0..classes.rows.len() {
-            if classes.rows[n].halves {
-                let class = classes.rows[n].class;
-                let half = |classes: &mut Classes, suffix| {
-                    let name = format!("{}.{suffix}", classes.name(class));
-                    classes.intern(&name)
-                };
-                let four = ["lo", "hi", "clo", "chi"].map(|s| half(&mut classes, s));
-                classes.halves[usize::from(class.0)] = Some(four);
-            }
+        let whole = classes.rows.iter().flatten().filter(|r| r.halves).map(|r| r.class);
+        for class in whole.collect::<Vec<_>>() {
+            let half = |classes: &mut Classes, suffix| {
+                let name = format!("{}.{suffix}", classes.name(class));
+                classes.intern(&name)
+            };
+            let four = ["lo", "hi", "clo", "chi"].map(|s| half(&mut classes, s));
+            classes.halves[usize::from(class.0)] = Some(four);
         }
         classes
     }
@@ -80,12 +80,12 @@ impl Classes {
         let semantics = isa.semantics(inst);
         let mnemonic = isa.form(inst.form)?.mnemonic();
         let fits = |r: &&Row| {
-            r.pipe == semantics.pipe
-                && (r.mnemonic == "*" || r.mnemonic == mnemonic)
+            (r.mnemonic == "*" || r.mnemonic == mnemonic)
                 && r.space.is_none_or(|s| s == semantics.space)
                 && (r.modifier == "*" || r.modifier.split('.').all(|m| isa.has_modifier(inst, m)))
         };
-        let row = self.rows.iter().find(fits).filter(|_| semantics.known)?;
+        let rows = &self.rows[semantics.pipe as usize];
+        let row = rows.iter().find(fits).filter(|_| semantics.known)?;
         Some(row.class)
     }
 

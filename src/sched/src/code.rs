@@ -187,10 +187,11 @@ impl Code {
             succs: Vec::new(),
         };
         let labels = labels(kernel);
+        let mut writes = Vec::new();
         for block in kernel.blocks() {
             let first = code.steps.len() as u32;
             for op in block.ops().filter(|op| op.kind().is_code()) {
-                code.push(classes, op, &labels);
+                code.push(classes, op, &labels, &mut writes);
             }
             code.blocks.push(first..code.steps.len() as u32);
             code.succs.extend(block.successors().map(|(to, _)| to.index() as u32));
@@ -199,7 +200,8 @@ impl Code {
         code
     }
 
-    fn push(&mut self, classes: &Classes, op: ir::Op<'_>, labels: &HashMap<u32, u32>) {
+    /// `writes` is empty, and is so again: room that many instructions use.
+    fn push(&mut self, classes: &Classes, op: ir::Op<'_>, labels: &HashMap<u32, u32>, writes: &mut Vec<Touch>) {
         let isa = self.isa;
         let inst = isa.decode(op.word());
         let semantics = isa.semantics(inst);
@@ -212,10 +214,10 @@ impl Code {
             });
         let class = classes.of(isa, inst);
         let mask = implicit_mask(isa, inst);
-        let left_out = isa.accesses(inst).filter(|a| !a.is_zero && is_left_out(a, mask));
-        let mut writes = Vec::new();
+        let masked = mask.into_iter().flat_map(|_| isa.accesses(inst));
+        let left_out = masked.filter(|a| !a.is_zero && is_left_out(a, mask));
         let start = self.touches.len() as u32;
-        touches(isa, classes, inst, &mut self.touches, &mut writes);
+        touches_of(isa, classes, inst, class, mask, &mut self.touches, writes);
         let middle = self.touches.len() as u32;
         let flow = match op.layout().map_or(Flow::None, |l| l.flow) {
             Flow::Call if op.goes_to_successor() => Flow::Branch,
@@ -228,7 +230,7 @@ impl Code {
             Some(_) => (0, None),
         };
         let control = Control::of(op.word());
-        self.touches.extend(writes);
+        self.touches.append(writes);
         self.steps.push(Step {
             word: op.word(),
             form: inst.form,
@@ -251,8 +253,13 @@ impl Code {
         });
     }
 
+    /// All instructions in order, without the padding behind them.
+    pub fn words(&self) -> Vec<Word> {
+        self.steps.iter().map(|s| s.word).collect()
+    }
+
     /// Gives an instruction other scheduling bits. Refuses those that its form cannot have.
-    pub(crate) fn set_control(&mut self, at: u32, control: Control) -> bool {
+    pub fn set_control(&mut self, at: u32, control: Control) -> bool {
         let step = &mut self.steps[at as usize];
         let word = control.apply(step.word);
         let legal = self.isa.decode(word).form == step.form;
@@ -315,8 +322,20 @@ fn labels(kernel: &Kernel) -> HashMap<u32, u32> {
 
 /// Adds the registers that an instruction reads, and those that it writes.
 pub fn touches(isa: &Isa, classes: &Classes, inst: Inst, reads: &mut Vec<Touch>, writes: &mut Vec<Touch>) {
-    let class = classes.of(isa, inst);
-    let mask = implicit_mask(isa, inst);
+    let (class, mask) = (classes.of(isa, inst), implicit_mask(isa, inst));
+    touches_of(isa, classes, inst, class, mask, reads, writes);
+}
+
+/// [`touches`] of an instruction whose class and mask are known.
+fn touches_of(
+    isa: &Isa,
+    classes: &Classes,
+    inst: Inst,
+    class: Option<ClassId>,
+    mask: Option<u64>,
+    reads: &mut Vec<Touch>,
+    writes: &mut Vec<Touch>,
+) {
     for access in isa
         .accesses(inst)
         .filter(|a| !a.is_zero && a.dir != Dir::None && a.width > 0)
@@ -344,9 +363,7 @@ pub fn touches(isa: &Isa, classes: &Classes, inst: Inst, reads: &mut Vec<Touch>,
 }
 
 /// Whether two kernels are the same to the hazard rules: one scheduled as the other is free of hazards if that is.
-pub fn same_timing(isa: &'static Isa, a: &Kernel, b: &Kernel) -> bool {
-    let classes = Classes::new();
-    let (a, b) = (Code::new(isa, &classes, a), Code::new(isa, &classes, b));
+pub fn same_timing(a: &Code, b: &Code) -> bool {
     let same = |(x, y): (&Step, &Step)| {
         let of = |s: &Step| {
             (

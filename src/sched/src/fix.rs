@@ -287,7 +287,7 @@ impl<'m> Fixer<'m> {
     fn drop_what_is_over(&mut self, at: u32, state: &mut State, now: u64) -> Result<(), Stuck> {
         let over = |limit: &State, f: &&Flight| !limit.flights.iter().any(|l| l.key() == f.key());
         loop {
-            let told = |f: &&Flight| f.release != 0 || self.model.limit(&self.code, f) > FAR;
+            let told = |f: &&Flight| f.release != 0 || f.limit > FAR;
             let Some(limit) = self.limits.get(&at) else {
                 return Ok(());
             };
@@ -439,7 +439,7 @@ impl<'m> Fixer<'m> {
 
     /// Cycles until a flight may be in flight at an instruction as it is.
     fn until_over(&self, at: u32, f: &Flight) -> u16 {
-        let end = self.model.limit(&self.code, f);
+        let end = f.limit;
         if f.release != 0 || end > FAR {
             return 0;
         }

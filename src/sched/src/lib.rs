@@ -32,9 +32,9 @@ pub mod time;
 pub mod walk;
 
 pub use assign::{Scheduled, assign, schedule};
-pub use check::{Finding, Hazard, Report, SIGNAL, check};
+pub use check::{Finding, Hazard, Report, SIGNAL, check, check_code};
 pub use estimate::{Block, estimate};
 pub use model::{Model, Source};
-pub use repair::{Repaired, Unrepaired, repair};
+pub use repair::{Repaired, Unrepaired, repair, repair_code};
 pub use reuse::more_reuse;
 pub use sharing::conflicts;

@@ -147,7 +147,7 @@ impl Listener for Planter<'_> {
 /// The kernel's words with about `n` pairs of neighbours that do not depend on each other in each other's place, and the number of pairs.
 /// `random` gives numbers below its argument. The scheduling bits move with their instructions.
 pub fn shuffled(code: &Code, n: usize, random: &mut dyn FnMut(usize) -> usize) -> (Vec<Word>, usize) {
-    let mut words: Vec<Word> = code.steps.iter().map(|s| s.word).collect();
+    let mut words = code.words();
     let mut places: Vec<u32> = (0..code.steps.len().saturating_sub(1) as u32)
         .filter(|at| swaps(code, *at))
         .collect();

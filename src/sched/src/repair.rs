@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use ir::Kernel;
-use isa::{Control, Isa, Word};
+use isa::{Control, Isa};
 
-use crate::check::{Finding, Report, check_code, check_from};
+use crate::check::{Finding, Report, check_code, check_from, check_solved};
 use crate::code::Code;
 use crate::fix::{Fixer, Stuck};
 use crate::model::Model;
@@ -13,11 +13,11 @@ use crate::reuse;
 use crate::walk;
 
 /// A kernel with other scheduling bits.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Repaired {
-    /// All instructions in order, without the padding behind them.
-    pub words: Vec<Word>,
-    /// Those whose scheduling bits changed, by number.
+    /// All of it.
+    pub code: Code,
+    /// Instructions whose scheduling bits changed, by number.
     pub changed: Vec<u32>,
     /// What nobody knows of the kernel, before and after.
     pub unknown: Vec<Finding>,
@@ -45,22 +45,26 @@ impl From<Stuck> for Unrepaired {
 /// Changes as few scheduling bits as are needed for [`crate::check`] to find no error: none that could be put back is left changed. What
 /// nobody knows (`unknown`) stays unknown. The order of the instructions stays.
 pub fn repair(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Repaired, Unrepaired> {
-    let code = Code::new(isa, model.classes(), kernel);
+    repair_code(model, Code::new(isa, model.classes(), kernel))
+}
+
+/// [`repair`] of a kernel that was read already.
+pub fn repair_code(model: &Model, code: Code) -> Result<Repaired, Unrepaired> {
     let report = check_code(model, &code);
     if report.errors().next().is_none() {
-        return Ok(done(&code, &[], &report));
+        return Ok(done(code, &[], &report));
     }
     let before: Vec<Control> = code.steps.iter().map(|s| s.control).collect();
     let mut fixer = Fixer::new(code, model, &before, false);
     fixer.run()?;
     let mut code = fixer.code;
     drop_stale_flags(&mut code);
-    let report = verified(model, &code)?;
+    let solved = walk::solve(&code, model);
+    let report = without_errors(check_solved(model, &code, &solved))?;
     let unknown = |r: &Report| -> HashSet<Finding> { findings(r).cloned().collect() };
     let known = unknown(&report);
     let worse = |r: &Report| r.errors().next().is_some() || !unknown(r).is_subset(&known);
     // With fewer stalls and waits more is in flight: what goes wrong near by with less of it goes wrong.
-    let solved = walk::solve(&code, model);
     for at in 0..before.len() as u32 {
         let new = code.steps[at as usize].control;
         if new != before[at as usize] && code.set_control(at, before[at as usize]) {
@@ -70,26 +74,29 @@ pub fn repair(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Repai
             }
         }
     }
-    Ok(done(&code, &before, &report))
+    Ok(done(code, &before, &report))
 }
 
 fn findings(report: &Report) -> impl Iterator<Item = &Finding> {
     report.findings.iter().filter(|f| !f.hazard.is_error())
 }
 
-fn done(code: &Code, before: &[Control], report: &Report) -> Repaired {
+fn done(code: Code, before: &[Control], report: &Report) -> Repaired {
     let changed = code.steps.iter().zip(before).enumerate();
     let changed = changed.filter(|(_, (step, old))| step.control != **old);
     Repaired {
-        words: code.steps.iter().map(|s| s.word).collect(),
         changed: changed.map(|(at, _)| at as u32).collect(),
         unknown: findings(report).cloned().collect(),
+        code,
     }
 }
 
 /// The checker's word that there is no error.
 pub(crate) fn verified(model: &Model, code: &Code) -> Result<Report, Unrepaired> {
-    let report = check_code(model, code);
+    without_errors(check_code(model, code))
+}
+
+fn without_errors(report: Report) -> Result<Report, Unrepaired> {
     if let Some(left) = report.errors().next() {
         return Err(Unrepaired {
             offset: left.at,

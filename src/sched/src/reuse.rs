@@ -32,6 +32,12 @@ fn slots(code: &Code, step: &Step) -> Vec<(u8, bool, Reg, u8)> {
     found
 }
 
+/// Whether a bit is set that can be a flag.
+fn has_flag(code: &Code, step: &Step) -> bool {
+    let flags = code.isa.form(step.form).map_or(&[][..], |form| form.reuse());
+    flags.iter().any(|(bit, _)| step.word.0 >> bit & 1 == 1)
+}
+
 /// Sets the flags of operands that the next instruction reads in the same slot, where all others are clear.
 pub(crate) fn keep(code: &mut Code) {
     for block in code.blocks.clone() {
@@ -81,6 +87,9 @@ pub fn stale(code: &Code) -> Vec<(u32, u32, Reg)> {
         let mut kept: Vec<(u8, Reg, u8, Option<u32>)> = Vec::new();
         for at in block.clone() {
             let step = &code.steps[at as usize];
+            if kept.is_empty() && !has_flag(code, step) {
+                continue;
+            }
             let slots = slots(code, step);
             for &(bit, _, register, _) in &slots {
                 if let Some((.., Some(by))) = kept.iter().find(|k| k.0 == bit && k.1 == register) {

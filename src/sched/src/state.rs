@@ -28,6 +28,8 @@ pub struct Flight {
     pub release: u8,
     /// Fewest cycles between its issue and now, on any way.
     pub elapsed: u16,
+    /// Cycles after which it is done where no scoreboard tells ([`Rules::limit`]).
+    pub limit: u16,
     /// A scoreboard was waited for on the shortest way, so that more cycles may have gone by.
     pub waited: bool,
     /// Fewest later instructions that signal the same scoreboard.
@@ -153,6 +155,8 @@ impl State {
         let bit = |b: Option<u8>| b.map_or(0, |b| 1u8.checked_shl(b.into()).unwrap_or(0));
         let (written, read) = (bit(step.control.write_barrier), bit(step.control.read_barrier));
         let drains = rules.drains_reads(step);
+        // Who tells nothing tells of nothing before it.
+        let teller = step.class.filter(|_| drains || written | read != 0);
         // A stall of 0 waits until everything with a fixed latency is done.
         let cycles = if step.control.stall == 0 {
             FAR
@@ -161,7 +165,7 @@ impl State {
         };
         let passes = |f: &mut Flight| {
             f.elapsed = (f.elapsed + cycles).min(FAR);
-            f.release != 0 || f.elapsed < rules.limit(code, f)
+            f.release != 0 || f.elapsed < f.limit
         };
         self.flights.retain_mut(|f| {
             // The same instruction, the last time round a loop.
@@ -173,7 +177,7 @@ impl State {
                 f.behind = f.behind.saturating_add(1);
             }
             // In a queue, who comes out tells of all before.
-            let (reads, results) = step.class.map_or((false, false), |c| rules.in_order(f.class, c));
+            let (reads, results) = teller.map_or((false, false), |c| rules.in_order(f.class, c));
             match f.write {
                 true if results => f.release |= written,
                 false if reads && drains => return false,
@@ -198,10 +202,12 @@ impl State {
                 alive: ones(t.width),
                 release,
                 elapsed: 0,
+                limit: 0,
                 waited: false,
                 behind: 0,
                 guard,
             };
+            flight.limit = rules.limit(code, &flight);
             if passes(&mut flight) {
                 self.flights.push(flight);
             }

@@ -52,7 +52,8 @@ pub trait Rules {
     fn in_order(&self, earlier: ClassId, later: ClassId) -> (bool, bool);
     /// Whether the instruction waits until those before it in its queue have read their operands.
     fn drains_reads(&self, step: &Step) -> bool;
-    /// Cycles after which a flight without a scoreboard is done; more than [`crate::state::FAR`] if only a scoreboard could tell.
+    /// Cycles after which a flight without a scoreboard is done; more than [`crate::state::FAR`] if only a scoreboard could tell. It
+    /// is asked once for each flight, as that begins.
     fn limit(&self, code: &Code, flight: &Flight) -> u16;
 }
 
@@ -94,7 +95,7 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
                     }
                 }
             };
-            block(code, rules, b, &mut state, &mut |_, _, _| {}, &mut |step, state| {
+            block(code, rules, b, &mut state, None, &mut |step, state| {
                 let callee = code.steps[step as usize].callee;
                 callee.into_iter().for_each(|to| enter(to as usize, state));
             });
@@ -155,13 +156,13 @@ type Tell<'a> = &'a mut dyn FnMut(&Code, u32, Event<'_>);
 /// So many instructions share a set of registers in flight.
 const REFRESH: u32 = 16;
 
-/// Goes through a block.
+/// Goes through a block, and tells of what it meets if anybody listens.
 fn block(
     code: &Code,
     rules: &impl Rules,
     block: usize,
     state: &mut State,
-    tell: Tell<'_>,
+    mut tell: Option<Tell<'_>>,
     call: &mut dyn FnMut(u32, &State),
 ) {
     let mut busy = state.busy();
@@ -170,18 +171,23 @@ fn block(
         let step = &code.steps[at as usize];
         if step.wait != 0 {
             // What waits by its own meaning does so in its pipe, after it has issued: no signal before it comes too late.
-            let awaited = state.flights.iter().filter(|f| f.release & step.control.wait != 0);
-            awaited.for_each(|f| tell(code, at, Event::Wait(f)));
+            if let Some(tell) = &mut tell {
+                let awaited = state.flights.iter().filter(|f| f.release & step.control.wait != 0);
+                awaited.for_each(|f| tell(code, at, Event::Wait(f)));
+            }
             state.wait(step.wait);
         }
         if let Some((scoreboard, most)) = step.counted {
             state.wait_for_count(scoreboard, most);
         }
-        tell(code, at, Event::Issue(state));
-        dependences(code, at, state, &busy, &mut |d| tell(code, at, Event::Dependence(d)));
+        if let Some(tell) = &mut tell {
+            tell(code, at, Event::Issue(state));
+            dependences(code, at, state, &busy, &mut |d| tell(code, at, Event::Dependence(d)));
+        }
         let new = state.issue(code, at, rules);
         // What is done stays in the set until it is made anew.
         match (at - start) % REFRESH {
+            _ if tell.is_none() => {}
             0 => busy = state.busy(),
             _ => state.flights[new..].iter().for_each(|f| busy.add(f.first, f.width)),
         }
@@ -233,10 +239,10 @@ impl InFlight {
     pub(crate) fn replay_from(&self, code: &Code, rules: &impl Rules, from: usize, listener: &mut impl Listener) {
         let Some(mut state) = self.at[from].clone() else { return };
         let mut tell = teller(listener);
-        block(code, rules, from, &mut state, &mut tell, &mut |_, _| {});
+        block(code, rules, from, &mut state, Some(&mut tell), &mut |_, _| {});
         for &to in code.successors(from) {
             let mut next = on_edge(code, from, to as usize, &state).into_owned();
-            block(code, rules, to as usize, &mut next, &mut tell, &mut |_, _| {});
+            block(code, rules, to as usize, &mut next, Some(&mut tell), &mut |_, _| {});
         }
     }
 
@@ -244,7 +250,7 @@ impl InFlight {
     pub fn replay(&self, code: &Code, rules: &impl Rules, listener: &mut impl Listener) {
         for (b, state) in self.at.iter().enumerate() {
             let Some(mut state) = state.clone() else { continue };
-            block(code, rules, b, &mut state, &mut teller(listener), &mut |_, _| {});
+            block(code, rules, b, &mut state, Some(&mut teller(listener)), &mut |_, _| {});
         }
     }
 }

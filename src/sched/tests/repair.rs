@@ -12,11 +12,12 @@ fn repaired(listing: &str) -> (Vec<String>, Vec<u32>) {
     let model = Model::of(Target::Sm87);
     let kernel = kernel(listing);
     let done = repair(isa(), model, &kernel).unwrap_or_else(|e| panic!("{listing}\n{e}"));
-    let code: Vec<u8> = done.words.iter().flat_map(|w| w.0.to_le_bytes()).collect();
+    let words = done.code.words();
+    let code: Vec<u8> = words.iter().flat_map(|w| w.0.to_le_bytes()).collect();
     let again = ir::lift(isa(), &Source::new("k", Target::Sm87, &code)).expect("whole words");
     let left = check(isa(), model, &again).findings;
     assert!(left.is_empty(), "{listing}\n{left:?}");
-    let columns = done.words.iter().map(|w| Control::of(*w).to_string());
+    let columns = words.iter().map(|w| Control::of(*w).to_string());
     (columns.collect(), done.changed)
 }
 
