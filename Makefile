@@ -24,7 +24,7 @@ help:
 	@echo "make check-full    all of the above"
 	@echo "make bench         throughput, next to nvdisasm where make oracles brought it"
 	@echo "make fuzz          coverage-guided fuzzing, a minute a target"
-	@echo "make measure       size, time and peak memory of the release build for one target"
+	@echo "make measure       size, time and peak memory of the release build for one target, or for SM=all"
 	@echo "make measure-mlir  time and peak memory of the default build, also after a change of a pass; speed of the bridge"
 
 deps:
