@@ -33,34 +33,49 @@ namespace {
 /// Applies edits, whose operations and values are numbered as in KernelArrays: in text order, block arguments behind all results.
 class Applier {
 public:
-  explicit Applier(FuncOp func) : rewriter(func.getContext()) {
-    for (Block &block : func.getBody())
+  explicit Applier(FuncOp func) : func(func), rewriter(func.getContext()) {
+    for (Block &block : func.getBody()) {
+      blocks.push_back(&block);
       for (Operation &op : block) {
         ops.push_back(&op);
         llvm::append_range(values, op.getResults());
       }
+    }
     for (Block &block : func.getBody())
       llvm::append_range(values, block.getArguments());
   }
 
   LogicalResult apply(const SassEdit &edit);
+  /// What is left once all edits are applied.
+  LogicalResult finish();
   bool changed = false;
 
 private:
   Value operand(uint32_t number);
   SassInst build(const SassEdit &edit, Operation *before);
+  LogicalResult insert(const SassEdit &edit, Operation *before);
   LogicalResult replace(const SassEdit &edit, Operation *op);
+  LogicalResult readInstead(uint32_t number, Value by);
+  LogicalResult addArgument(const SassEdit &edit);
+  LogicalResult setPin(const SassEdit &edit);
 
+  FuncOp func;
   IRRewriter rewriter;
   SmallVector<Operation *> ops; // null once it is erased
   SmallVector<Value> values;
+  SmallVector<Value> made; // by the edits
+  SmallVector<Block *> blocks;
+  /// New block arguments with the numbers of what is passed to them, by edge.
+  SmallVector<std::pair<BlockArgument, SmallVector<uint32_t>>> arguments;
 };
 } // namespace
 
-/// The value of that number; of a constant register, which is made where the function has none. Null if there is none.
+/// The value of that number, or that edits have made; of a constant register, which is made where the function has none. Null if there is none.
 Value Applier::operand(uint32_t number) {
-  if (number < SASS_VALUE_CONSTANT)
+  if (number < SASS_VALUE_MADE)
     return number < values.size() ? values[number] : Value();
+  if (number < SASS_VALUE_CONSTANT)
+    return number - SASS_VALUE_MADE < made.size() ? made[number - SASS_VALUE_MADE] : Value();
   unsigned file = number - SASS_VALUE_CONSTANT;
   auto fileOf = [](Operation &op) -> unsigned {
     return isa<RZOp>(op) ? SASS_FILE_R : isa<URZOp>(op) ? SASS_FILE_UR : isa<PTOp>(op) ? SASS_FILE_P : isa<UPTOp>(op) ? SASS_FILE_UP : ~0u;
@@ -103,6 +118,71 @@ SassInst Applier::build(const SassEdit &edit, Operation *before) {
   return buildInst(rewriter, before->getLoc(), data, operands);
 }
 
+LogicalResult Applier::insert(const SassEdit &edit, Operation *before) {
+  SassInst inst = build(edit, before);
+  if (inst)
+    llvm::append_range(made, inst->getResults());
+  return success(bool(inst));
+}
+
+/// Lets all that reads a value read another one.
+LogicalResult Applier::readInstead(uint32_t number, Value by) {
+  if (number >= values.size() || !by || values[number].getType() != by.getType())
+    return func.emitOpError("cannot read one value instead of another: one of them is not there, or they are of different kinds");
+  Value old = values[number];
+  rewriter.replaceAllUsesWith(old, by);
+  llvm::replace(values, old, by);
+  return success();
+}
+
+/// Gives a block an argument. What is passed to it may be made later.
+LogicalResult Applier::addArgument(const SassEdit &edit) {
+  if (edit.op >= blocks.size())
+    return func.emitOpError("has no block of that number to give an argument");
+  BlockArgument argument =
+      blocks[edit.op]->addArgument(getRegisterType(func.getContext(), getPinFile(SassPin(edit.operand))), func.getLoc());
+  arguments.emplace_back(argument, llvm::to_vector(ArrayRef(edit.operands, edit.operandCount)));
+  made.push_back(argument);
+  func->removeAttr(kPinsAttr); // what is passed has the registers
+  return success();
+}
+
+/// Puts a value into a register: that is in the word, or the attribute, of what defines it. An argument is where what is passed is.
+LogicalResult Applier::setPin(const SassEdit &edit) {
+  if (edit.newValue >= values.size())
+    return func.emitOpError("cannot have a value elsewhere: it is not there");
+  func->removeAttr(kPinsAttr);
+  Operation *op = values[edit.newValue].getDefiningOp();
+  if (!op)
+    return success();
+  if (auto inst = dyn_cast<SassInst>(op)) {
+    InstData &data = inst.getInstData();
+    rewriter.modifyOpInPlace(op, [&] { data.set(data.layout->target, edit.word); });
+  } else {
+    op->setAttr(kPinAttr, rewriter.getStringAttr(getPinName(SassPin(edit.operand))));
+  }
+  return success();
+}
+
+LogicalResult Applier::finish() {
+  for (auto &[argument, passed] : arguments) {
+    Block *to = argument.getOwner();
+    auto next = passed.begin();
+    for (Block *from : blocks) {
+      auto branch = dyn_cast<BranchOpInterface>(from->getTerminator());
+      for (unsigned index = 0; branch && index < branch->getNumSuccessors(); ++index) {
+        if (branch->getSuccessor(index) != to)
+          continue;
+        Value value = next == passed.end() ? Value() : operand(*next++);
+        if (!value)
+          return branch->emitOpError("has no value to pass to a new block argument");
+        rewriter.modifyOpInPlace(branch, [&] { branch.getSuccessorOperands(index).append(value); });
+      }
+    }
+  }
+  return success();
+}
+
 LogicalResult Applier::replace(const SassEdit &edit, Operation *op) {
   SassInst made = op->hasTrait<OpTrait::IsTerminator>() ? nullptr : build(edit, op);
   if (!made || made->getNumResults() != op->getNumResults())
@@ -118,12 +198,20 @@ LogicalResult Applier::replace(const SassEdit &edit, Operation *op) {
 }
 
 LogicalResult Applier::apply(const SassEdit &edit) {
+  changed = true;
+  switch (edit.kind) {
+  case SASS_EDIT_ARGUMENT:
+    return addArgument(edit);
+  case SASS_EDIT_VALUE:
+    return readInstead(edit.operand, operand(edit.newValue));
+  case SASS_EDIT_PIN:
+    return setPin(edit);
+  }
   Operation *op = edit.op < ops.size() ? ops[edit.op] : nullptr;
   if (!op)
     return emitError(UnknownLoc::get(rewriter.getContext()), "an edit names an operation that is not there");
-  changed = true;
   if (edit.kind == SASS_EDIT_INSERT)
-    return success(bool(build(edit, op)));
+    return insert(edit, op);
   auto inst = dyn_cast<SassInst>(op);
   if (!inst)
     return op->emitOpError("is no instruction and cannot be edited");
@@ -138,9 +226,9 @@ LogicalResult Applier::apply(const SassEdit &edit) {
   case SASS_EDIT_MODIFIERS:
     return modify([&](SassInst inst) { return inst.editModifiers(ref(edit.drop), ref(edit.add)); });
   case SASS_EDIT_OPERAND:
-    if (edit.operand >= op->getNumOperands() || edit.newValue >= values.size())
+    if (edit.operand >= op->getNumOperands() || !operand(edit.newValue))
       return op->emitOpError("cannot read that value: it is not there");
-    rewriter.modifyOpInPlace(op, [&] { op->setOperand(edit.operand, values[edit.newValue]); });
+    rewriter.modifyOpInPlace(op, [&] { op->setOperand(edit.operand, operand(edit.newValue)); });
     return success();
   case SASS_EDIT_CONTROL:
     return modify([&](SassInst inst) { return inst.setControl(uint32_t(edit.value)), success(); });
@@ -161,9 +249,19 @@ LogicalResult Applier::apply(const SassEdit &edit) {
   return op->emitOpError("gets an edit of a kind that this dialect does not know; build it and the engine from the same source");
 }
 
-/// What `sass2mlir apply` says about a function, where it does.
-static SassPassContext contextOf(FuncOp func, bool report) {
-  SassPassContext context = {report, {0, 0}, nullptr, 0};
+/// What `sass2mlir apply` says about a function, where it does. `fixed` has to live as long as it.
+static SassPassContext contextOf(FuncOp func, bool report, Pins &fixed) {
+  SassPassContext context = {report, {0, 0}, nullptr, 0, 0, 0, 0, nullptr, SASS_NONE};
+  if (auto numbers = func->getAttrOfType<DenseI32ArrayAttr>(kResourcesAttr); numbers && numbers.size() == 3) {
+    context.registers = numbers[0];
+    context.threads = numbers[1];
+    context.shared = numbers[2];
+  }
+  if (auto pins = func->getAttrOfType<DenseI32ArrayAttr>(kFixedAttr)) {
+    llvm::append_range(fixed, pins.asArrayRef());
+    context.fixed = fixed.data();
+    context.fixedCount = fixed.size();
+  }
   if (auto params = func->getAttrOfType<DenseI32ArrayAttr>(kParamsAttr); params && params.size() == 2)
     for (unsigned i = 0; i < 2; ++i)
       context.params[i] = params[i];
@@ -230,6 +328,8 @@ LogicalResult sass::applyPassRun(FuncOp func, SassPassRun *raw) {
   };
   SmallVector<Operation *> pinned = pinnedOf(func);
   engine->passEdits(raw, each, &state);
+  if (succeeded(state.second))
+    state.second = state.first.finish();
   if (!pinned.empty() && state.first.changed)
     setPinned(func, pinned);
   if (listener)
@@ -254,7 +354,8 @@ static LogicalResult runPortable(FuncOp func, Pass &pass, int entry, bool report
   llvm::raw_string_ostream os(name);
   pass.printAsTextualPipeline(os);
   SassKernel kernel = arrays.view();
-  SassPassContext context = contextOf(func, report);
+  Pins fixed;
+  SassPassContext context = contextOf(func, report, fixed);
   SassPassRun *raw = nullptr;
   if (engine->runPass({name.data(), name.size()}, &kernel, &context, &raw, appendTo, &error))
     return func.emitError() << pass.getArgument() << ": " << error;

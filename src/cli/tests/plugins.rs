@@ -361,7 +361,7 @@ fn what_is_no_plugin_is_an_error_with_the_file() {
         ),
         (
             "ENGINE_ABI=2",
-            "faulty.so: it was compiled with SASS_ENGINE_ABI 2, this program has 3: ",
+            "faulty.so: it was compiled with SASS_ENGINE_ABI 2, this program has 4: ",
         ),
         ("NOTHING", "faulty.so: `sassGetPlugin` returned nothing"),
         ("ON_LOAD=abort()", "faulty.so: its process ended: signal: 6 (SIGABRT)"),

@@ -123,6 +123,15 @@ impl<'a> Code<'a> {
     pub fn attribute(&self, code: u8) -> Option<&Attribute<'a>> {
         self.attributes.iter().find(|a| a.code == code)
     }
+
+    /// Threads of a block, where the kernel fixes or limits them.
+    pub fn threads(&self) -> Option<u32> {
+        let dimensions = |which: u8| match self.attribute(which)?.value().ok()? {
+            Value::Words(words) => Some(words.iter().take(3).map(|n| n.max(1)).product::<u32>()),
+            _ => None,
+        };
+        dimensions(code::REQNTID).or_else(|| dimensions(code::MAX_THREADS))
+    }
 }
 
 /// Per symbol: registers, frame, minimum and maximum stack.

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define SASS_ENGINE_ABI 3u
+#define SASS_ENGINE_ABI 4u
 
 /* Form of a word that no table knows. */
 #define SASS_FORM_OPAQUE 0xffffu
@@ -150,6 +150,11 @@ typedef struct SassPassContext {
   uint32_t params[2]; /* where the parameters begin and end in constant bank 0 (bytes); both 0 where that is not known */
   const uint64_t *pinned; /* byte offsets, ascending, of instructions that the file names: they have to stay what and where they are */
   uint32_t pinnedCount;
+  uint32_t registers; /* how many registers the file gives a thread, how many threads a block may have; 0 where it does not say */
+  uint32_t threads;
+  uint32_t shared;         /* bytes of shared memory of a block */
+  const SassPin *fixed;    /* registers that the file names: they keep their values */
+  uint32_t fixedCount;     /* SASS_NONE where they cannot be told */
 } SassPassContext;
 
 /* What a pass found in a kernel. */
@@ -163,12 +168,21 @@ enum {
   SASS_EDIT_ERASE = 4,     /* takes `op` out */
   SASS_EDIT_REPLACE = 5,   /* puts `word`, which reads `operands`, in the place of `op`: its results are those of `op` */
   SASS_EDIT_MOVE = 6,      /* takes `op` from its place and puts it before operation `operand` */
-  SASS_EDIT_CONTROL = 7    /* gives `op` the scheduling bits `value`, which are bits 125:105 of its word */
+  SASS_EDIT_CONTROL = 7,   /* gives `op` the scheduling bits `value`, which are bits 125:105 of its word */
+  SASS_EDIT_ARGUMENT = 8,  /* gives block `op` (a number) an argument in register `operand` (a SassPin), to which `operands` are passed: one
+                            * for each edge that leads there, in the order of the blocks and their successors */
+  SASS_EDIT_VALUE = 9,     /* lets all that reads value `operand` read `newValue`, which is in the same register; `op` does not count */
+  SASS_EDIT_PIN = 10       /* puts value `newValue` into register `operand` (a SassPin); `op` does not count. From the engine, `word` is what
+                            * defines the value, with all registers where they are to be */
 };
 
 /* Among the operands of an edit: this plus the number of a register file (of SassPin) stands for the file's constant register, whether the
  * kernel has a value for it or not. */
 #define SASS_VALUE_CONSTANT 0xfffffff0u
+
+/* Among the values of an edit: this plus n stands for the n-th value that the edits make, counting in their order the results of what they
+ * put in and the arguments that they add. Instructions name only values made before them; what is passed to an argument may be any. */
+#define SASS_VALUE_MADE 0x80000000u
 
 /* One change that a pass asks for. Operations and values are those of the kernel before any edit. */
 typedef struct SassEdit {

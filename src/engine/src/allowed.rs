@@ -9,9 +9,14 @@ use crate::mask::{AllowedBits, Origin, WORD};
 
 /// Adds the bits of the fields and modifiers that the edits name, and the order that they put the instructions into.
 pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &mut AllowedBits) -> Result<(), String> {
-    let mut named: Vec<(ir::OpId, Named)> = Vec::with_capacity(edits.edits.len());
+    let mut named: Vec<(ir::OpId, Named)> = registers(kernel, edits)?;
     let mut moves = Moves::default();
-    let mut list = edits.edits.iter().peekable();
+    // Registers are in `named` already; what a value is called, and what edges pass, is in no word.
+    let of_values = |edit: &&ir::Edit| {
+        use ir::Edit::{Argument, ReplaceValue, SetPin};
+        matches!(edit, SetPin { .. } | Argument { .. } | ReplaceValue { .. })
+    };
+    let mut list = edits.edits.iter().filter(|edit| !of_values(edit)).peekable();
     while let Some(edit) = list.next() {
         match edit {
             ir::Edit::SetField { op, field, .. } => {
@@ -62,14 +67,16 @@ pub fn by_edits(isa: &Isa, kernel: &ir::Kernel, edits: &ir::EditList, allowed: &
                 inst_of(kernel, *op)?;
                 moves.gone.insert(*op);
             }
+            ir::Edit::SetPin { .. } | ir::Edit::Argument { .. } | ir::Edit::ReplaceValue { .. } => {}
         }
     }
+    named.retain(|(op, bits)| !matches!(bits, Named::Registers(_)) || !moves.gone.contains(op));
     let offsets = moves.places(kernel, allowed)?;
     for (op, bits) in named {
         let offset = offsets.get(&op).copied();
         let offset = offset.ok_or_else(|| format!("operation {} is edited, and goes", op.0))?;
         match bits {
-            Named::Bits(bits) => allowed.allow(offset, bits),
+            Named::Bits(bits) | Named::Registers(bits) => allowed.allow(offset, bits),
             Named::Word(word) => allowed.replace(offset, word),
         }
     }
@@ -132,8 +139,37 @@ impl Moves {
     }
 }
 
+/// The fields that name registers of values which are put elsewhere.
+fn registers(kernel: &ir::Kernel, edits: &ir::EditList) -> Result<Vec<(ir::OpId, Named)>, String> {
+    let mut moved = BTreeSet::new();
+    for edit in &edits.edits {
+        if let ir::Edit::SetPin { value, .. } = edit {
+            if value.index() >= kernel.values().len() {
+                return Err(format!("there is no value {}", value.0));
+            }
+            moved.insert(*value);
+        }
+    }
+    let mut named = Vec::new();
+    for op in kernel.naming(&moved) {
+        let bits = kernel.op(op).accesses().map(|access| {
+            let written = access.writes.map(ir::ValueId);
+            let mut all = access.reads.iter().copied().chain(written);
+            if all.any(|v| moved.contains(&v)) {
+                access.slot.bits()
+            } else {
+                0
+            }
+        });
+        named.push((op, Named::Registers(bits.fold(0, |all, one| all | one))));
+    }
+    Ok(named)
+}
+
 /// What an edit says of a word.
 enum Named {
+    /// It may change these bits, if the instruction stays.
+    Registers(u128),
     /// It may change these bits.
     Bits(u128),
     /// It puts this word there.

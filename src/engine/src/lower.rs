@@ -33,11 +33,8 @@ pub fn lower(image: &Image<'_>, code: &Code<'_>, kernel: &Kernel) -> Result<Lowe
 
 /// Registers that the file names stay.
 fn named(image: &Image<'_>, code: &Code<'_>) -> Result<Constraints, String> {
-    let named = Named::of(image, code)?;
-    let mut reserved: Vec<ir::Pin> = named.held().into_iter().map(|(_, pin)| pin).collect();
-    reserved.extend(&named.fixed);
     Ok(Constraints {
-        reserved,
+        reserved: Named::of(image, code)?.all(),
         in_flight: None,
     })
 }

@@ -139,6 +139,12 @@ impl<'i> Named<'i> {
         self.places.iter().map(|p| (p.offset, p.pin)).collect()
     }
 
+    /// All registers that the file names, now.
+    pub fn all(&self) -> Vec<Pin> {
+        let places = self.places.iter().map(|p| p.pin);
+        places.chain(self.fixed.iter().copied()).collect()
+    }
+
     /// The registers now, given the kernel that was lifted with [`Named::held`]. An instruction that is not there is an error.
     pub fn follow(&mut self, kernel: &Kernel) -> Result<(), String> {
         let mut places = self.places.iter_mut().peekable();

@@ -2,11 +2,24 @@
 
 use cubin::{Code, Image};
 use isa::{Inst, Isa, RegFile};
+use passes::Resources;
+
+use crate::named::Named;
 
 /// Named barriers of a block; a register can name any.
 const ALL_BARRIERS: u32 = 16;
 /// The kind of a relocatable file: the linker counts registers once more.
 const RELOCATABLE: u16 = 1;
+
+/// What a kernel takes, as its file says.
+pub(crate) fn of(image: &Image<'_>, code: &Code<'_>) -> Resources {
+    Resources {
+        registers: code.registers,
+        threads: code.threads(),
+        shared: u32::try_from(code.shared_size).unwrap_or(u32::MAX / 2),
+        fixed: Named::of(image, code).ok().map(|named| named.all()),
+    }
+}
 
 /// The register count for new code in place of a section's, if it names higher registers than the old one and the file gives too few: one
 /// past the highest, and the two that the hardware keeps. The error says why the count cannot rise, or that barriers do not suffice.

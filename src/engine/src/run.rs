@@ -401,6 +401,7 @@ fn lift<'c>(
         place: Place {
             params: params.map(|b| (u32::from(b.offset), u32::from(b.offset) + u32::from(b.size))),
             pinned: reschedule::pinned(code),
+            resources: resources::of(image, code),
         },
         entries: entries.iter().map(|&(at, entry)| (at, entry, mode(entry))).collect(),
     })

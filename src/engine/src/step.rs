@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use isa::Isa;
-use passes::{Context, Options, Pass, PassResult};
+use passes::{Context, Options, Pass, PassResult, Resources};
 
 use crate::allowed;
 use crate::config::Mode;
@@ -29,6 +29,8 @@ pub struct Place {
     pub params: Option<(u32, u32)>,
     /// Byte offsets, ascending, of instructions that the file names.
     pub pinned: Vec<u64>,
+    /// What it takes of the hardware.
+    pub resources: Resources,
 }
 
 /// Runs a pass on a kernel and changes nothing.
@@ -45,6 +47,7 @@ pub fn look(
         isa,
         params: place.params,
         pinned: &place.pinned,
+        resources: &place.resources,
     };
     let nothing = |refused: String, failed| Found {
         report: report(name, mode, PassResult::default(), Some(refused)),

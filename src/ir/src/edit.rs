@@ -4,13 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use isa::{Control, FieldError, FormId, Inst, Isa, Word};
 
-use crate::kernel::{Kernel, NONE, OpId, OpKind, ValueId};
+use crate::kernel::{BlockId, Kernel, NONE, OpId, OpKind, ValueId};
 use crate::layout::{Flow, Layout};
 use crate::layouts::Layouts;
+use crate::made::Made;
 use crate::pin::Pin;
-use crate::rebuild::{New, Put, Rebuild};
+use crate::rebuild::{Changed, New, Put, Rebuild};
 
-/// One change to a kernel. Operation ids are those of the kernel that the list is applied to, before any of its edits.
+/// One change to a kernel. Operation and value ids are those of the kernel that the list is applied to, before any of its edits. The values
+/// that the list makes are [`ValueId::made`]: results of what it puts in and block arguments, counted in the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Edit {
     /// Gives a field of the word another value: an immediate, a constant address, an offset. Not a register: see `ReplaceOperand`.
@@ -78,6 +80,30 @@ pub enum Edit {
         /// The instruction.
         op: OpId,
     },
+    /// Gives a block one more argument.
+    Argument {
+        /// The block.
+        block: BlockId,
+        /// Its register.
+        pin: Pin,
+        /// What is passed to it, which is in that register: a value for each edge that leads to the block, in the order of the blocks and of
+        /// their successors.
+        passed: Vec<ValueId>,
+    },
+    /// Lets everything that reads a value read another one instead, which is in the same register after the edits.
+    ReplaceValue {
+        /// The value that is read.
+        value: ValueId,
+        /// The one that is read from now on. Nothing replaces it.
+        by: ValueId,
+    },
+    /// Puts a value into another register of its file. Words follow; so must all that has to be in one register with it, or beside it.
+    SetPin {
+        /// The value.
+        value: ValueId,
+        /// Where it is from now on.
+        pin: Pin,
+    },
 }
 
 /// The edits of one pass on one kernel.
@@ -142,19 +168,24 @@ impl Kernel {
     /// Applies a list of edits, all or none.
     pub fn apply(&mut self, isa: &'static Isa, list: &EditList) -> Result<Changes, EditError> {
         let mut next = self.clone();
+        let renamed = next.set_pins(list).map_err(|(op, why)| self.refuse(op, why))?;
+        let registers = |op: OpId| (op, self.op(op).layout().map_or(0, |l| l.register_mask));
+        let mut touched: Vec<(OpId, u128)> = renamed.into_iter().map(registers).collect();
         let mut layouts = Layouts::continued(isa, self.target, std::mem::take(&mut next.layouts));
-        let mut touched: Vec<(OpId, u128)> = Vec::new();
         let (mut puts, mut moved) = (Vec::new(), HashSet::new());
         let mut erased = HashSet::new();
-        let replaced = self.replaced(&mut layouts, &mut next, list)?;
-        for edit in &list.edits {
+        let made = Made::of(&mut layouts, list);
+        let replaced = self.replaced(&mut layouts, &mut next, &made, list)?;
+        for (n, edit) in list.edits.iter().enumerate() {
             let op = match edit {
                 Edit::SetField { op, .. }
                 | Edit::EditModifiers { op, .. }
                 | Edit::SetControl { op, .. }
                 | Edit::ReplaceOperand { op, .. }
                 | Edit::Erase { op } => *op,
-                Edit::Replace { .. } => continue,
+                Edit::Replace { .. } | Edit::Argument { .. } | Edit::ReplaceValue { .. } | Edit::SetPin { .. } => {
+                    continue;
+                }
                 Edit::Insert { before, .. } | Edit::Move { before, .. } => *before,
             };
             if op.index() >= self.kinds.len() {
@@ -162,8 +193,9 @@ impl Kernel {
             }
             let at = op.index();
             if let Edit::Insert { inst, operands, .. } = edit {
-                let new = self.check_new(&mut layouts, &next.pins, op, *inst, operands)?;
-                puts.push((op, Put::New(new)));
+                let new = self.check_new(&mut layouts, &next.pins, &made, op, *inst, operands)?;
+                let made = made.first(n);
+                puts.push((op, Put::New(New { made, ..new })));
                 continue;
             }
             if let Edit::Move { op, before } = edit {
@@ -201,7 +233,9 @@ impl Kernel {
                 }
                 Edit::ReplaceOperand { operand, value, .. } => {
                     let layout = layouts.list[next.op_layout[at] as usize].clone();
-                    next.replace_operand(&layout, op, *operand, *value)
+                    let pin = made.pin(&next.pins, *value);
+                    let pin = pin.ok_or_else(|| self.refuse(op, format!("there is no value {}", value.0)))?;
+                    next.replace_operand(&layout, op, *operand, (*value, pin))
                         .map_err(|reason| self.refuse(op, reason))?
                 }
                 Edit::Erase { .. } => {
@@ -211,7 +245,7 @@ impl Kernel {
                     erased.insert(op.0);
                     continue;
                 }
-                Edit::Insert { .. } | Edit::Replace { .. } | Edit::Move { .. } => continue,
+                _ => continue,
             };
             if (new.word.0 ^ inst.word.0) & !mask != 0 {
                 return Err(self.refuse(op, "the edit moves bits that it does not name".into()));
@@ -252,9 +286,20 @@ impl Kernel {
                 "something is put before it, and it is moved itself".into(),
             ));
         }
-        if !puts.is_empty() || !erased.is_empty() || !replaced.is_empty() {
+        let instead = made
+            .check_arguments(self, &next.pins)
+            .and_then(|()| made.instead(&next.pins, list))
+            .map_err(|why| self.refuse(OpId(0), why))?;
+        let rebuilds = puts.len() + erased.len() + replaced.len() + made.len() + instead.len() > 0;
+        if rebuilds {
             erased.extend(moved);
-            let rebuilt = Rebuild::new(&next, &layouts, &replaced, &erased).run(puts);
+            let changed = Changed {
+                replaced: &replaced,
+                gone: &erased,
+                made: &made,
+                instead: &instead,
+            };
+            let rebuilt = Rebuild::new(&next, &layouts, &changed).run(puts);
             next = rebuilt.map_err(|(op, reason)| self.refuse(op, reason))?;
         }
         next.layouts = layouts.into_list();
@@ -262,7 +307,7 @@ impl Kernel {
         Ok(changes)
     }
 
-    fn refuse(&self, op: OpId, reason: String) -> EditError {
+    pub(crate) fn refuse(&self, op: OpId, reason: String) -> EditError {
         EditError::Refused {
             kernel: self.name.clone(),
             offset: self.op(op).offset(),
@@ -303,20 +348,16 @@ impl Kernel {
         layout: &Layout,
         op: OpId,
         operand: usize,
-        value: ValueId,
+        (value, pin): (ValueId, Pin),
     ) -> Result<(Inst, u128), String> {
         let at = op.index();
         let word = self.words[at];
-        if value.index() >= self.pins.len() {
-            return Err(format!("there is no value {}", value.0));
-        }
         let Some((slot, k)) = layout.read_slot(operand) else {
             return Err(format!("operand {operand} is not read by the instruction itself"));
         };
         if slot.writes() || slot.field.is_none() {
             return Err("the operand is tied to a result or implied".into());
         }
-        let pin = self.pin(value);
         let number = slot.encode(pin).filter(|_| pin.file() == slot.file);
         let number = number.ok_or_else(|| format!("{pin} cannot be this operand"))?;
         self.operands[self.operand_start[at] as usize + operand] = value;
@@ -339,6 +380,7 @@ impl Kernel {
         &self,
         layouts: &mut Layouts,
         next: &mut Kernel,
+        made: &Made,
         list: &EditList,
     ) -> Result<HashMap<u32, New>, EditError> {
         let edits = list.edits.iter().filter_map(|edit| match edit {
@@ -358,7 +400,7 @@ impl Kernel {
         }
         let mut replaced = HashMap::new();
         for (op, inst, operands) in edits {
-            let new = self.check_new(layouts, &next.pins, op, inst, operands)?;
+            let new = self.check_new(layouts, &next.pins, made, op, inst, operands)?;
             if replaced.insert(op.0, new).is_some() {
                 return Err(self.refuse(op, "it is replaced twice".into()));
             }
@@ -388,6 +430,7 @@ impl Kernel {
         &self,
         layouts: &mut Layouts,
         pins: &[Pin],
+        made: &Made,
         op: OpId,
         inst: Inst,
         operands: &[ValueId],
@@ -406,8 +449,7 @@ impl Kernel {
         let mut wanted: Vec<Pin> = Vec::new();
         known.each_read(inst.word, |pin| wanted.push(pin));
         known.each_merge(inst.word, |pin| wanted.push(pin));
-        let pin = |v: &ValueId| v.as_constant().map(Pin::zero).or_else(|| pins.get(v.index()).copied());
-        let given = operands.iter().map(pin);
+        let given = operands.iter().map(|v| made.pin(pins, *v));
         if !given.eq(wanted.iter().map(|p| Some(*p))) {
             return Err(self.refuse(
                 op,
@@ -418,6 +460,7 @@ impl Kernel {
             inst,
             layout,
             operands: operands.to_vec(),
+            made: 0,
         })
     }
 

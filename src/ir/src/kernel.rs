@@ -46,6 +46,17 @@ impl ValueId {
         ValueId(FIRST_CONSTANT + crate::pin::file_index(file) as u32)
     }
 
+    /// In an edit: the n-th value that the list makes, counting the results of what it puts in and the block arguments that it adds.
+    pub fn made(n: usize) -> ValueId {
+        ValueId(FIRST_MADE + n as u32)
+    }
+
+    /// Which of the values that a list makes it is.
+    pub(crate) fn as_made(self) -> Option<usize> {
+        let n = self.0.checked_sub(FIRST_MADE)?;
+        (self.0 < FIRST_CONSTANT).then_some(n as usize)
+    }
+
     /// The file of which it stands for the constant register.
     pub(crate) fn as_constant(self) -> Option<RegFile> {
         crate::pin::FILES
@@ -56,6 +67,9 @@ impl ValueId {
 
 /// The first of the ids that stand for constant registers, by the position of their file.
 const FIRST_CONSTANT: u32 = 0xffff_fff0;
+
+/// The first of the ids that stand for values that an edit list makes.
+const FIRST_MADE: u32 = 0x8000_0000;
 
 /// No label, no layout.
 pub(crate) const NONE: u32 = u32::MAX;

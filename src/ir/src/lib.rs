@@ -18,6 +18,7 @@ mod lex;
 mod lift;
 mod liveness;
 mod lower;
+mod made;
 mod moving;
 mod occupancy;
 mod out;

@@ -117,7 +117,7 @@ fn emit(kernel: &Kernel, isa: &Isa) -> Result<Vec<u8>, Disagreement> {
 }
 
 /// The word of an instruction with its registers written from the pins of its values.
-fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<Word, Disagreement> {
+pub(crate) fn registers(kernel: &Kernel, layout: &Layout, op: u32) -> Result<Word, Disagreement> {
     let at = op as usize;
     let operands = &kernel.operands[kernel.operand_start[at] as usize..kernel.operand_start[at + 1] as usize];
     let results = &kernel.pins[kernel.result_start[at] as usize..kernel.result_start[at + 1] as usize];

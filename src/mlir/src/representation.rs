@@ -240,8 +240,8 @@ impl Pass for NativePass {
     }
 }
 
-/// Says at every function which entries of the configuration name it, where its parameters lie, and which
-/// instructions the file names.
+/// Says at every function which entries of the configuration name it, where its parameters lie, what it takes of the hardware, and which
+/// instructions and registers the file names.
 fn mark(bridge: &Bridge, module: &Module<'_>, jobs: &[Job<'_>]) {
     for (mut func, job) in module.functions().into_iter().zip(jobs) {
         let entries: Vec<i32> = job.entries.iter().map(|(at, ..)| *at as i32).collect();
@@ -254,6 +254,24 @@ fn mark(bridge: &Bridge, module: &Module<'_>, jobs: &[Job<'_>]) {
             "sass.pinned",
             DenseI64ArrayAttribute::new(bridge.context(), &pinned).into(),
         );
+        let resources = &job.place.resources;
+        let given = |n: Option<u32>| n.unwrap_or(0) as i32;
+        let numbers = [
+            given(resources.registers),
+            given(resources.threads),
+            resources.shared as i32,
+        ];
+        func.set_attribute(
+            "sass.resources",
+            DenseI32ArrayAttribute::new(bridge.context(), &numbers).into(),
+        );
+        if let Some(fixed) = &resources.fixed {
+            let fixed: Vec<i32> = fixed.iter().map(|pin| pin.to_bits().into()).collect();
+            func.set_attribute(
+                "sass.fixed",
+                DenseI32ArrayAttribute::new(bridge.context(), &fixed).into(),
+            );
+        }
         if let Some((start, end)) = job.place.params {
             let params = [start as i32, end as i32];
             func.set_attribute(

@@ -2,6 +2,7 @@
 
 use engine::capi::PassRun;
 use engine::{Mode, Place};
+use ir::Pin;
 use melior::ContextRef;
 use melior::ir::OperationRef;
 use melior::ir::attribute::{DenseI32ArrayAttribute, DenseI64ArrayAttribute};
@@ -9,7 +10,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::r#type::TypeId;
 use melior::pass::{ExternalPass, RunExternalPass, create_external};
 use mlir_sys::{mlirEmitError, mlirOperationGetLocation};
-use passes::{Options, Pass};
+use passes::{Options, Pass, Resources};
 
 use crate::bridge::{Labels, kernel_of};
 use crate::ffi;
@@ -60,7 +61,25 @@ impl RustPass<'_> {
                 .filter_map(|i| Some(list.element(i).ok()? as u64))
                 .collect()
         });
-        let place = Place { params, pinned };
+        let [registers, threads, shared] = Self::numbers(func, "sass.resources")[..]
+            .try_into()
+            .map_or([0; 3], |numbers: [i32; 3]| numbers.map(|n| n as u32));
+        let given = |n: u32| (n > 0).then_some(n);
+        let fixed = func.attribute("sass.fixed").is_ok().then(|| {
+            let bits = Self::numbers(func, "sass.fixed").into_iter();
+            bits.filter_map(|bits| Pin::from_bits(bits as u16)).collect()
+        });
+        let resources = Resources {
+            registers: given(registers),
+            threads: given(threads),
+            shared,
+            fixed,
+        };
+        let place = Place {
+            params,
+            pinned,
+            resources,
+        };
         let run = PassRun::new(kernel, &place, self.pass, self.options, self.mode)?;
         // SAFETY: the function is alive, and nobody else touches it while its pass runs; the run is handed over.
         match unsafe { ffi::sassApplyPassRun(func.to_raw(), Box::into_raw(Box::new(run))) } {

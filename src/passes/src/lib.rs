@@ -41,6 +41,21 @@ pub struct Context<'a> {
     pub params: Option<(u32, u32)>,
     /// Byte offsets, ascending, of instructions that the file names: they have to stay what and where they are.
     pub pinned: &'a [u64],
+    /// What the kernel takes of the hardware.
+    pub resources: &'a Resources,
+}
+
+/// What a kernel takes of the hardware, as its file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Registers of a thread, where the file says so.
+    pub registers: Option<u32>,
+    /// Threads of a block, where the kernel fixes or limits them.
+    pub threads: Option<u32>,
+    /// Bytes of static shared memory of a block.
+    pub shared: u32,
+    /// Registers that the file names: they keep their values, and get no others. `None` where they cannot be told.
+    pub fixed: Option<Vec<ir::Pin>>,
 }
 
 impl Context<'_> {

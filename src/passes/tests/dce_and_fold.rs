@@ -3,7 +3,7 @@
 mod common;
 
 use common::{run, run_with, trimmed};
-use sass2mlir_passes::{ConstBankFold, CopyProp, Dce, OptionValue, Options};
+use sass2mlir_passes::{ConstBankFold, CopyProp, Dce, OptionValue, Options, Resources};
 
 #[test]
 fn a_constant_is_read_where_it_is_used() {
@@ -121,7 +121,7 @@ fn what_nobody_reads_becomes_a_nop_that_waits_as_long() {
     assert_eq!(text, trimmed(wanted));
     assert_eq!(found.sites, 3);
     let remove = Options::default().with("remove", OptionValue::Bool(true));
-    let (text, found) = run_with(&Dce, listing, &[], &remove).expect("it may run");
+    let (text, found) = run_with(&Dce, listing, &[], &remove, &Resources::default()).expect("it may run");
     assert_eq!(
         (text, found.sites),
         (trimmed(&wanted.replace("         NOP ;\n", "")), 3)

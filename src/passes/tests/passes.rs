@@ -1,7 +1,7 @@
 //! Each pass on instructions made for it: where it fires, where it must not, and that each edit moves the bits it names.
 
 use isa::{Inst, Isa, Target, Word};
-use sass2mlir_passes::{Context, OptionValue, Options, Pass, PassResult, Refusal, Registry, instructions};
+use sass2mlir_passes::{Context, OptionValue, Options, Pass, PassResult, Refusal, Registry, Resources, instructions};
 
 fn isa() -> &'static Isa {
     Isa::for_target(Target::Sm87).expect("built with sm_87")
@@ -41,6 +41,7 @@ fn run(pass: &str, options: Options, code: &[Inst]) -> Result<(Vec<Word>, PassRe
         isa: isa(),
         params: Some((0x160, 0x17c)),
         pinned: &[],
+        resources: &Resources::default(),
     };
     let registry = Registry::default();
     let pass: &dyn Pass = registry.get(pass).unwrap();

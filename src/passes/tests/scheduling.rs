@@ -5,7 +5,7 @@ mod common;
 use common::isa;
 use isa::asm::Assembler;
 use isa::{Control, Target};
-use sass2mlir_passes::{Context, Options, Pass, PassResult, Refusal, Reschedule, ReuseFlags, YieldTune};
+use sass2mlir_passes::{Context, Options, Pass, PassResult, Refusal, Reschedule, Resources, ReuseFlags, YieldTune};
 
 /// Runs a pass; the listing after its edits, and what it found.
 fn run(pass: &dyn Pass, listing: &str, pinned: &[u64]) -> Result<(String, PassResult), Refusal> {
@@ -16,6 +16,7 @@ fn run(pass: &dyn Pass, listing: &str, pinned: &[u64]) -> Result<(String, PassRe
         isa: isa(),
         params: None,
         pinned,
+        resources: &Resources::default(),
     };
     let found = pass.run(&cx, &kernel, &Options::default())?;
     kernel.apply(isa(), &found.edits).expect("the edits fit");

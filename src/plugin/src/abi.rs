@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 
 /// `SASS_ENGINE_ABI`.
-pub const ENGINE_ABI: u32 = 3;
+pub const ENGINE_ABI: u32 = 4;
 /// `SASS_PLUGIN_ABI`.
 pub const PLUGIN_ABI: u32 = 1;
 /// `SASS_FORM_OPAQUE`.
@@ -39,7 +39,13 @@ pub mod edit {
     pub const REPLACE: u32 = 5;
     pub const MOVE: u32 = 6;
     pub const CONTROL: u32 = 7;
+    pub const ARGUMENT: u32 = 8;
+    pub const VALUE: u32 = 9;
+    pub const PIN: u32 = 10;
 }
+
+/// `SASS_VALUE_MADE`: plus n, the n-th value that the edits make.
+pub const VALUE_MADE: u32 = 0x8000_0000;
 
 /// Effect bits, `SASS_EFFECT_*`.
 pub mod effect {
@@ -195,6 +201,11 @@ pub struct PassContext {
     pub params: [u32; 2],
     pub pinned: *const u64,
     pub pinned_count: u32,
+    pub registers: u32,
+    pub threads: u32,
+    pub shared: u32,
+    pub fixed: *const u16,
+    pub fixed_count: u32,
 }
 
 /// `SassEdit`.

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use cubin::nvinfo::{Value, code as attribute};
 use cubin::{Code, Image};
 use engine::OpenImage;
 use ir::Pressure;
@@ -82,7 +81,7 @@ fn report(isa: &'static Isa, image: &Image<'_>, code: &Code<'_>, threads: u32) -
     let highest = live
         .iter()
         .max_by_key(|p| (p.of(RegFile::R), std::cmp::Reverse(p.offset)));
-    let threads = asked_threads(code).unwrap_or(threads);
+    let threads = code.threads().unwrap_or(threads);
     let shared = u32::try_from(code.shared_size).unwrap_or(u32::MAX / 2);
     let multiprocessor = ir::Multiprocessor::of(image.target());
     let now = |m: &ir::Multiprocessor| Some((m.resident_warps(code.registers?, threads, shared), m.warps));
@@ -108,15 +107,6 @@ fn row(p: &Pressure) -> Live {
         p: p.of(RegFile::P),
         up: p.of(RegFile::UP),
     }
-}
-
-/// Threads of a block, where the kernel fixes or limits them.
-fn asked_threads(code: &Code<'_>) -> Option<u32> {
-    let dimensions = |which: u8| match code.attribute(which)?.value().ok()? {
-        Value::Words(words) => Some(words.iter().take(3).map(|n| n.max(1)).product::<u32>()),
-        _ => None,
-    };
-    dimensions(attribute::REQNTID).or_else(|| dimensions(attribute::MAX_THREADS))
 }
 
 /// Rows of the text's chart, and its width.

@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 
-use ir::Edit;
+use ir::{Edit, Pin};
 use isa::Isa;
-use passes::{OptionKind, OptionSpec, OptionValue, Options, Pass};
-use plugin::abi::{Edit as CEdit, EditFn, PassContext, RemarkFn, Sink, Str, edit as kind, slice};
+use passes::{OptionKind, OptionSpec, OptionValue, Options, Pass, Resources};
+use plugin::abi::{Edit as CEdit, EditFn, NONE, PassContext, RemarkFn, Sink, Str, edit as kind, slice};
 
 use super::kernel::kernel;
 use super::{CKernel, guarded, status};
@@ -19,6 +19,8 @@ pub struct PassRun {
     /// The instruction set that the fields of edits belong to.
     isa: &'static Isa,
     kernel: ir::Kernel,
+    /// The kernel with its values where the edits put them, if they do so.
+    elsewhere: Option<ir::Kernel>,
 }
 
 /// Pass and options of `ffma-deftz{mode=apply}`, as MLIR prints a pass. `mode` and `entry` are not the pass's own.
@@ -72,14 +74,28 @@ pub(super) unsafe extern "C" fn run_pass(
         // SAFETY: a string of the header's type.
         let (pass, options) = parse(unsafe { pass.get() }.unwrap_or("?"))?;
         // SAFETY: arrays as the header says.
-        let kernel = unsafe { kernel(c_kernel) }.map_err(|e| e.to_string())?;
+        let mut kernel = unsafe { kernel(c_kernel) }.map_err(|e| e.to_string())?;
+        // A pass before this one may have changed what its operands are, and where its labels lead.
+        kernel.write_words().map_err(|e| e.to_string())?;
         let mode = if context.report != 0 { Mode::Report } else { Mode::Apply };
         let [start, end] = context.params;
         // SAFETY: an array as the header says.
         let pinned = unsafe { slice(context.pinned, context.pinned_count as usize) };
+        let given = |n: u32| (n > 0).then_some(n);
+        let fixed = (context.fixed_count != NONE).then(|| {
+            // SAFETY: an array as the header says.
+            let bits = unsafe { slice(context.fixed, context.fixed_count as usize) };
+            bits.iter().filter_map(|bits| Pin::from_bits(*bits)).collect()
+        });
         let place = Place {
             params: (start < end).then_some((start, end)),
             pinned: pinned.to_vec(),
+            resources: Resources {
+                registers: given(context.registers),
+                threads: given(context.threads),
+                shared: context.shared,
+                fixed,
+            },
         };
         let run = Box::new(PassRun::new(kernel, &place, pass, &options, mode)?);
         // SAFETY: the caller's variable.
@@ -99,7 +115,21 @@ impl PassRun {
     ) -> Result<PassRun, String> {
         let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
         let found = look(isa, &kernel, place, pass, options, mode);
-        Ok(PassRun { found, isa, kernel })
+        let elsewhere = kernel.elsewhere(&found.edits).map_err(|e| e.to_string())?;
+        Ok(PassRun {
+            found,
+            isa,
+            kernel,
+            elsewhere,
+        })
+    }
+
+    /// The word that defines a value, with the registers that the edits give it.
+    fn word_of(&self, value: ir::ValueId) -> u128 {
+        match (&self.elsewhere, self.kernel.def(value)) {
+            (Some(kernel), ir::Def::Result(op, _)) => kernel.op(op).word().0,
+            _ => 0,
+        }
     }
 
     /// The name of a field of an instruction.
@@ -141,6 +171,17 @@ pub(super) unsafe extern "C" fn pass_edits(run: &PassRun, each: EditFn, user: *m
                     (c.kind, c.op, c.value) = (kind::CONTROL, op.0, bits as i64);
                 }
                 Edit::Erase { op } => (c.kind, c.op) = (kind::ERASE, op.0),
+                Edit::Argument { block, pin, passed } => {
+                    (c.kind, c.op, c.operand) = (kind::ARGUMENT, block.0, pin.to_bits().into());
+                    (c.operands, c.operand_count) = (passed.as_ptr().cast(), passed.len() as u32);
+                }
+                Edit::ReplaceValue { value, by } => {
+                    (c.kind, c.operand, c.new_value) = (kind::VALUE, value.0, by.0);
+                }
+                Edit::SetPin { value, pin } => {
+                    (c.kind, c.new_value, c.operand) = (kind::PIN, value.0, pin.to_bits().into());
+                    c.word = run.word_of(*value).into();
+                }
             }
             // SAFETY: a function of the header's type.
             unsafe { each(user, &c) };

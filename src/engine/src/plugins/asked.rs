@@ -1,6 +1,6 @@
 //! An edit as a plugin asks for it, and as the engine knows it.
 
-use ir::{Edit, OpId, OpKind, ValueId};
+use ir::{BlockId, Edit, OpId, OpKind, Pin, ValueId};
 use isa::{Control, FormId, Inst, Isa, Word};
 use plugin::abi::{self, edit as kind, slice};
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,9 @@ impl Asked {
     }
 
     fn named(&self, isa: &Isa, kernel: &ir::Kernel) -> Result<Edit, String> {
+        if let Some(edit) = self.of_values(kernel)? {
+            return Ok(edit);
+        }
         let op = there(kernel, self.op)?;
         let known = kernel.op(op).inst().filter(|_| kernel.op(op).kind() == OpKind::Inst);
         let inst = match self.kind {
@@ -109,6 +112,32 @@ impl Asked {
             },
             (other, _) => return Err(format!("there is no kind {other} of edits")),
         })
+    }
+
+    /// The edit, if it is one that names values and no operation.
+    fn of_values(&self, kernel: &ir::Kernel) -> Result<Option<Edit>, String> {
+        let pin = || Pin::from_bits(self.operand as u16).filter(|_| self.operand <= u32::from(u16::MAX));
+        let pin = || pin().ok_or_else(|| format!("{:#x} is no register", self.operand));
+        let value = |number: u32| match (number as usize) < kernel.values().len() {
+            true => Ok(ValueId(number)),
+            false => Err(format!("there is no value {number}")),
+        };
+        Ok(Some(match self.kind {
+            kind::ARGUMENT => Edit::Argument {
+                block: BlockId(self.op),
+                pin: pin()?,
+                passed: self.operands.iter().map(|&value| ValueId(value)).collect(),
+            },
+            kind::VALUE => Edit::ReplaceValue {
+                value: value(self.operand)?,
+                by: ValueId(self.new_value),
+            },
+            kind::PIN => Edit::SetPin {
+                value: value(self.new_value)?,
+                pin: pin()?,
+            },
+            _ => return Ok(None),
+        }))
     }
 
     fn inst(&self, isa: &Isa) -> Result<Inst, String> {

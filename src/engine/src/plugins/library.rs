@@ -59,11 +59,19 @@ impl Library {
         let arrays = Arrays::new(kernel).ok_or("the target's tables are not built in")?;
         let view = arrays.view(kernel);
         let (start, end) = cx.params.unwrap_or_default();
+        let resources = cx.resources;
+        let fixed = resources.fixed.as_ref();
+        let fixed: Option<Vec<u16>> = fixed.map(|pins| pins.iter().map(|pin| pin.to_bits()).collect());
         let context = abi::PassContext {
             report: 0,
             params: [start, end],
             pinned: cx.pinned.as_ptr(),
             pinned_count: cx.pinned.len() as u32,
+            registers: resources.registers.unwrap_or(0),
+            threads: resources.threads.unwrap_or(0),
+            shared: resources.shared,
+            fixed: fixed.as_ref().map_or(std::ptr::null(), |bits| bits.as_ptr()),
+            fixed_count: fixed.as_ref().map_or(abi::NONE, |bits| bits.len() as u32),
         };
         let mut own = host::Run::new(cx.isa, kernel, options);
         // SAFETY: everything lives until the call returns. A layout of this side begins with what the header shows of it.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use passes::{Context, OptionValue, Options};
+use passes::{Context, OptionValue, Options, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::asked::Asked;
@@ -52,6 +52,8 @@ pub struct Request {
     pub params: Option<(u32, u32)>,
     /// As in [`Context`].
     pub pinned: Vec<u64>,
+    /// As in [`Resources`], in its order.
+    pub resources: (Option<u32>, Option<u32>, u32, Option<Vec<u16>>),
     pub options: BTreeMap<String, Value>,
 }
 
@@ -95,12 +97,19 @@ impl Request {
             };
             (name.to_owned(), value)
         });
+        let fixed = cx.resources.fixed.as_ref();
         Request {
             pass,
             kernel: ir::print_module(std::slice::from_ref(kernel)),
             counts: counts(kernel),
             params: cx.params,
             pinned: cx.pinned.to_vec(),
+            resources: (
+                cx.resources.registers,
+                cx.resources.threads,
+                cx.resources.shared,
+                fixed.map(|pins| pins.iter().map(|pin| pin.to_bits()).collect()),
+            ),
             options: options.collect(),
         }
     }
@@ -111,6 +120,18 @@ impl Request {
         let kernel = kernels.pop().filter(|_| kernels.is_empty());
         let kernel = kernel.filter(|kernel| counts(kernel) == self.counts);
         kernel.ok_or_else(|| "its text is another kernel".to_owned())
+    }
+
+    /// What it takes again.
+    pub fn resources(&self) -> Resources {
+        let (registers, threads, shared, fixed) = &self.resources;
+        let pins = |bits: &Vec<u16>| bits.iter().filter_map(|bits| ir::Pin::from_bits(*bits)).collect();
+        Resources {
+            registers: *registers,
+            threads: *threads,
+            shared: *shared,
+            fixed: fixed.as_ref().map(pins),
+        }
     }
 
     /// The options again.

@@ -37,6 +37,7 @@ fn answer(library: &Library, request: &Request) -> Result<Answer, String> {
         isa: Isa::for_target(kernel.target).map_err(|e| e.to_string())?,
         params: request.params,
         pinned: &request.pinned,
+        resources: &request.resources(),
     };
     library.run(request.pass, &cx, &kernel, &request.options())
 }

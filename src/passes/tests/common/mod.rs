@@ -3,7 +3,7 @@
 
 use isa::asm::Assembler;
 use isa::{Control, Isa, Target, Word};
-use sass2mlir_passes::{Context, Options, Pass, PassResult, Refusal};
+use sass2mlir_passes::{Context, Options, Pass, PassResult, Refusal, Resources};
 
 pub fn isa() -> &'static Isa {
     Isa::for_target(Target::Sm87).expect("built with sm_87")
@@ -25,21 +25,23 @@ pub fn kernel_for(target: Target, listing: &str) -> ir::Kernel {
 
 /// Runs a pass; the listing after its edits, and what it found.
 pub fn run(pass: &dyn Pass, listing: &str, pinned: &[u64]) -> Result<(String, PassResult), Refusal> {
-    run_with(pass, listing, pinned, &Options::default())
+    run_with(pass, listing, pinned, &Options::default(), &Resources::default())
 }
 
-/// The same with options.
+/// The same with options, for a kernel that takes so much.
 pub fn run_with(
     pass: &dyn Pass,
     listing: &str,
     pinned: &[u64],
     options: &Options,
+    resources: &Resources,
 ) -> Result<(String, PassResult), Refusal> {
     let mut kernel = kernel(listing);
     let cx = Context {
         isa: isa(),
         params: None,
         pinned,
+        resources,
     };
     let found = pass.run(&cx, &kernel, options)?;
     kernel.apply(isa(), &found.edits).expect("the edits fit");
