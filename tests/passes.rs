@@ -11,7 +11,7 @@ use common::*;
 use serde_json::Value;
 
 /// Passes that change no result, with options.
-const PASSES: [(&str, &str); 8] = [
+const PASSES: [(&str, &str); 9] = [
     ("const-bank-fold", ""),
     ("copy-prop", ""),
     ("dce", ""),
@@ -19,6 +19,7 @@ const PASSES: [(&str, &str); 8] = [
     ("reschedule", ""),
     ("reuse-flags", ""),
     ("scalar-to-uniform", ""),
+    ("spill-elim", ""),
     ("yield-tune", ""),
 ];
 

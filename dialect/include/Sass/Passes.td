@@ -48,6 +48,11 @@ def SassScalarToUniform : Sass_PortablePass<"scalar-to-uniform"> {
   let summary = "compute what all lanes of a warp share in uniform registers";
 }
 
+def SassSpillElim : Sass_PortablePass<"spill-elim", [
+    Option<"registers", "registers", "int64_t", "0", "how many registers a thread may be given; 0: as leave as many warps resident">]> {
+  let summary = "keep values in free registers instead of local memory";
+}
+
 def SassYieldTune : Sass_PortablePass<"yield-tune"> {
   let summary = "keep warps issuing over long runs of products";
 }

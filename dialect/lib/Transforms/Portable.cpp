@@ -19,6 +19,7 @@ namespace sass {
 #define GEN_PASS_DEF_SASSRETARGETPARAM
 #define GEN_PASS_DEF_SASSREUSEFLAGS
 #define GEN_PASS_DEF_SASSSCALARTOUNIFORM
+#define GEN_PASS_DEF_SASSSPILLELIM
 #define GEN_PASS_DEF_SASSYIELDTUNE
 #include "Sass/Passes.h.inc"
 } // namespace sass
@@ -380,5 +381,6 @@ PORTABLE(Reschedule)
 PORTABLE(RetargetParam)
 PORTABLE(ReuseFlags)
 PORTABLE(ScalarToUniform)
+PORTABLE(SpillElim)
 PORTABLE(YieldTune)
 } // namespace

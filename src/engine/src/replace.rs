@@ -32,6 +32,10 @@ pub fn still_true(isa: &Isa, code: &Code<'_>, new: &[u8], now: &dyn Fn(u64) -> O
         }
     }
     for attribute in &code.attributes {
+        // Remarks for people: at a spill, say, which a copy may be too.
+        if attribute.code == nvinfo::code::ANNOTATIONS {
+            continue;
+        }
         let name = attribute.name().unwrap_or_default();
         for offset in instructions(attribute).map_err(|e| e.to_string())? {
             let (before, after) = both(code, new, offset, now);

@@ -56,6 +56,6 @@ pub use parse::parse_module;
 pub use parts::{Parts, PartsError};
 pub use pin::{Pin, zero_number};
 pub use print::print_module;
-pub use regalloc::{Allocated, Allocation, Constraints, allocate, settle, top_register};
+pub use regalloc::{Allocated, Allocation, Constraints, allocate, may_take_registers, settle, top_register};
 pub use source::Source;
 pub use syntax::{Buffer, Sink, walk};

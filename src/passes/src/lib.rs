@@ -6,15 +6,20 @@
 
 mod const_bank_fold;
 pub mod convergence;
+mod copies;
 mod copy_prop;
 mod dce;
 mod ffma_deftz;
+mod frame;
+mod occupancy;
 mod options;
 mod other_form;
 mod reschedule;
 mod retarget_param;
 mod reuse_flags;
 mod scalar_to_uniform;
+mod spill_elim;
+mod threads;
 pub mod uniformity;
 mod values;
 mod yield_tune;
@@ -30,6 +35,7 @@ pub use reschedule::{Reschedule, may_move};
 pub use retarget_param::RetargetParam;
 pub use reuse_flags::ReuseFlags;
 pub use scalar_to_uniform::ScalarToUniform;
+pub use spill_elim::SpillElim;
 pub use yield_tune::YieldTune;
 
 /// What a pass may know beside the kernel.
@@ -170,6 +176,7 @@ builtin!(
     RetargetParam,
     ReuseFlags,
     ScalarToUniform,
+    SpillElim,
     YieldTune
 );
 

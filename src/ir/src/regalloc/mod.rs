@@ -143,6 +143,18 @@ fn stays(isa: &Isa, kernel: &Kernel, interference: &Interference, within_limits:
     unknown || is_held(isa, kernel, file)
 }
 
+/// Why no value of the kernel may be put into a general register that the kernel does not name there.
+pub fn may_take_registers(isa: &Isa, kernel: &Kernel) -> Result<(), String> {
+    let refused = |why: &str| Err(why.to_owned());
+    if limit::sets_its_limit(kernel) {
+        return refused("its warps give registers back, or take more, as they run");
+    }
+    if is_held(isa, kernel, RegFile::R) {
+        return refused("it has an instruction of which nobody here knows which registers it uses");
+    }
+    Ok(())
+}
+
 /// Something holds on to registers of the file in ways that are not known. An instruction that `semantics.tsv` does not describe may read
 /// or write more of them than its operands say, and for longer: products of warp groups run on after issue. Bulk copies own their
 /// descriptors in uniform registers until they end, and no scoreboard in their words says when.

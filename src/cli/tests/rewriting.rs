@@ -1,0 +1,65 @@
+//! Passes that rewrite what a kernel keeps where, on kernels that were compiled for them: other code, the same memory on the emulator.
+
+mod common;
+
+use common::{folder, kernels, listing, run, s};
+use serde_json::Value;
+
+/// Targets for which these kernels are bundled.
+const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_87", "sm_90a", "sm_120a"];
+
+/// Launches of which `apply --verify` has to compare the memory.
+const LAUNCHES: u64 = 20;
+
+/// Runs a pass over a bundled file for every target; gives the kernels that it rewrote, each as in `--json`, with its listing.
+fn rewritten(pass: &str, options: &str, file: &str) -> Vec<(&'static str, Value, String)> {
+    let (dir, config) = folder(&format!("[[pass]]\nname = \"{pass}\"\nmode = \"apply\"\n{options}\n"));
+    let mut all = Vec::new();
+    for target in TARGETS {
+        let input = kernels(&format!("passes/{target}/{file}"));
+        let out = dir.path().join(format!("{target}.cubin"));
+        let said = run(&[
+            "apply",
+            s(&input),
+            "--config",
+            s(&config),
+            "-o",
+            s(&out),
+            "--verify",
+            "--json",
+            "--strip-mercury",
+        ]);
+        let report = said.json();
+        let lines = listing(&out);
+        for kernel in report["images"][0]["kernels"].as_array().expect("kernels") {
+            if kernel["changed"].as_u64() > Some(0) {
+                let verified = &kernel["verified"];
+                assert!(verified["launches"].as_u64() >= Some(LAUNCHES), "{target}: {kernel}");
+                let own = lines.iter().filter(|(name, _)| kernel["name"] == **name);
+                let text = own.map(|(_, text)| format!("{text}\n"));
+                all.push((target, kernel.clone(), text.collect()));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn values_leave_local_memory() {
+    let all = rewritten("spill-elim", "", "spills.cubin");
+    for target in TARGETS {
+        assert!(
+            all.iter()
+                .any(|(t, kernel, _)| *t == target && kernel["name"] == "sums"),
+            "{target}"
+        );
+    }
+    assert!(all.iter().any(|(_, kernel, _)| kernel["name"] == "pairs"));
+    // Who indexes an array in its frame keeps it.
+    assert!(all.iter().all(|(_, kernel, _)| kernel["name"] != "indexed"));
+    let (.., listing) = all
+        .iter()
+        .find(|(target, kernel, _)| *target == "sm_87" && kernel["name"] == "sums")
+        .expect("rewritten");
+    assert!(!listing.contains("LDL") && !listing.contains("STL"), "{listing}");
+}

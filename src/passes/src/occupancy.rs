@@ -1,0 +1,29 @@
+//! How many registers a kernel may take.
+
+use ir::{Kernel, Multiprocessor};
+
+use crate::Resources;
+
+/// Registers of a thread that are the hardware's.
+pub(crate) const RESERVED: u32 = 2;
+/// Most threads of a block.
+const MAX_THREADS: u32 = 1024;
+/// Registers are handed out to warps in units of which each thread gets so many.
+const UNIT: u32 = 8;
+
+/// Registers that a thread may be given with as many warps resident as now, whatever the size of its blocks; the number of now where that is
+/// not known.
+pub(crate) fn same_occupancy(kernel: &Kernel, resources: &Resources) -> u32 {
+    let named = u32::from(ir::top_register(kernel)) + RESERVED;
+    let given = resources.registers.unwrap_or(named);
+    let Some(multiprocessor) = Multiprocessor::of(kernel.target) else {
+        return given.next_multiple_of(UNIT).clamp(named, 255);
+    };
+    let most = resources.threads.unwrap_or(MAX_THREADS).min(MAX_THREADS);
+    let warps = |registers, threads| multiprocessor.resident_warps(registers, threads, resources.shared);
+    let as_many = |registers: &u32| {
+        let mut sizes = (32..=most.next_multiple_of(32)).step_by(32);
+        sizes.all(|threads| warps(*registers, threads) >= warps(given, threads))
+    };
+    (given..=255).take_while(as_many).last().unwrap_or(given).max(named)
+}
