@@ -137,9 +137,6 @@ pub fn threads(block: [u32; 3], warp: u32) -> ([Row; 3], Mask) {
     (tid, alive)
 }
 
-/// Instructions that a warp executes before the next one has its turn.
-const SLICE: u64 = 20_000;
-
 /// A block that has started.
 pub(crate) struct Block {
     warps: Vec<Warp>,
@@ -188,7 +185,7 @@ impl Block {
             watch,
             program,
         };
-        let end = run_warps(&mut self.warps, program, &mut env, launch.max_steps);
+        let end = run_warps(&mut self.warps, program, &mut env, launch);
         outcome.steps = env.steps;
         outcome.printed = env.printed;
         for (&pair, n) in self.warps.iter().flat_map(|w| &w.in_flight.early) {
@@ -201,7 +198,13 @@ impl Block {
     }
 }
 
-fn run_warps(warps: &mut [Warp], program: &Program, env: &mut Env<'_>, limit: u64) -> Result<(), (usize, Trap)> {
+fn run_warps(
+    warps: &mut [Warp],
+    program: &Program,
+    env: &mut Env<'_>,
+    launch: &Prepared<'_>,
+) -> Result<(), (usize, Trap)> {
+    let limit = launch.max_steps;
     let mut done = vec![false; warps.len()];
     loop {
         let mut moved = false;
@@ -210,7 +213,7 @@ fn run_warps(warps: &mut [Warp], program: &Program, env: &mut Env<'_>, limit: u6
                 continue;
             }
             let before = env.steps;
-            let slice = SLICE.min(limit.saturating_sub(env.steps));
+            let slice = launch.turn.min(limit.saturating_sub(env.steps));
             match warps[n].run(program, env, slice).map_err(|t| (n, t))? {
                 Status::Done => done[n] = true,
                 Status::Paused if env.steps >= limit => return Err((n, Trap::TooLong(limit))),

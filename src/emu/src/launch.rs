@@ -30,6 +30,8 @@ pub struct Launch {
     pub stack: u32,
     /// Warp instructions after which a launch is given up.
     pub max_steps: u64,
+    /// Instructions that a warp executes before the next one of its block has its turn.
+    pub turn: u64,
     /// Cores to run on. Somebody who looks on sees one block after another.
     pub cores: usize,
     /// UR2 at the start. Kernels of newer compilers clear their convergence barriers themselves if it is 0.
@@ -46,6 +48,7 @@ impl Default for Launch {
             images: Vec::new(),
             stack: 4096,
             max_steps: 1 << 40,
+            turn: 20_000,
             cores: 1,
             initialised: 1,
         }
@@ -115,6 +118,7 @@ pub(crate) struct Prepared<'p> {
     pub local_size: usize,
     pub shared_size: usize,
     pub max_steps: u64,
+    pub turn: u64,
     pub initialised: u32,
     pub images: &'p [Image],
     _program: &'p Program,
@@ -182,6 +186,7 @@ impl<'p> Prepared<'p> {
             local_size: local_size as usize,
             shared_size: shared_size as usize,
             max_steps: launch.max_steps,
+            turn: launch.turn.max(1),
             initialised: launch.initialised,
             images: &launch.images,
             _program: program,
