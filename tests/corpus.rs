@@ -3,6 +3,8 @@
 //! Run by `make check-corpus`, which sets `SASS_CORPUS` and `SASS_ORACLES` to what `tests/oracles/` brought.
 
 mod common;
+#[path = "common/lined.rs"]
+mod lined;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -79,7 +81,6 @@ fn listing_is_nvdisasms() {
 }
 
 /// Lines of the source as `nvdisasm -g` says them, in own kernels with line tables, some of them compiled here.
-#[cfg(feature = "mlir")] // nothing else asks for lines
 #[test]
 fn lines_are_nvdisasms() {
     let oracles = folder("SASS_ORACLES");
@@ -117,46 +118,30 @@ fn lines_are_nvdisasms() {
         let bytes = std::fs::read(&file).unwrap();
         let image = cubin::Image::parse(&bytes).unwrap();
         let lines = cubin::Lines::read(&image).unwrap();
-        let theirs = nvdisasm_lines(&oracles, &file);
+        let theirs = lined::lines(&oracles, &file, "-g");
         for ((kernel, offset), wanted) in &theirs {
             let section = image.code(kernel).unwrap_or_else(|| panic!("no code {kernel}")).section;
             let ours = lines.at(section, *offset).map(|at| (at.file.to_owned(), at.line));
             assert_eq!(
-                ours.as_ref(),
-                wanted.as_ref(),
+                ours,
+                wanted.last().map(|text| file_and_number(text)),
                 "{}: {kernel} at {offset:#x}",
                 file.display()
             );
         }
-        let known = theirs.values().filter(|line| line.is_some()).count();
+        let known = theirs.values().filter(|at| !at.is_empty()).count();
         println!("lines: {}: {known} of {} instructions", file.display(), theirs.len());
         assert!(known > 0);
     }
 }
 
-/// The line of every instruction in `nvdisasm -g -c`, by kernel and offset.
-#[cfg(feature = "mlir")]
-fn nvdisasm_lines(oracles: &Path, cubin: &Path) -> BTreeMap<(String, u64), Option<(String, u32)>> {
-    let out = Command::new(oracles.join("bin/nvdisasm"))
-        .args(["-g", "-c", arg(cubin)])
-        .output()
-        .expect("nvdisasm");
-    assert!(out.status.success(), "nvdisasm {}", cubin.display());
-    let (mut kernel, mut at, mut all) = (String::new(), None, BTreeMap::new());
-    for line in String::from_utf8(out.stdout).expect("UTF-8").lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix(".text.").and_then(|l| l.strip_suffix(':')) {
-            (kernel, at) = (name.to_owned(), None);
-        } else if let Some((file, number)) = line
-            .strip_prefix("//## File \"")
-            .and_then(|l| l.split_once("\", line "))
-        {
-            at = Some((file.to_owned(), number.parse().expect("a line")));
-        } else if let Some((offset, _)) = line.strip_prefix("/*").and_then(|l| l.split_once("*/")) {
-            let offset = u64::from_str_radix(offset, 16).expect("an offset");
-            all.insert((kernel.clone(), offset), at.clone());
-        }
-    }
-    all
+/// File and number of a line as nvdisasm writes it.
+fn file_and_number(text: &str) -> (String, u32) {
+    let (file, number) = text
+        .strip_prefix("File \"")
+        .and_then(|t| t.split_once("\", line "))
+        .expect("a file and a line");
+    (file.to_owned(), number.parse().expect("a line"))
 }
 
 /// Words of a listing that `ffma-deftz` is to change.

@@ -6,6 +6,8 @@
 mod common;
 #[path = "common/labelled.rs"]
 mod labelled;
+#[path = "common/lined.rs"]
+mod lined;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -185,8 +187,44 @@ fn other_registers_compute_the_same_without_hazards() {
     assert!(sum(|j| j.same) > 0 && sum(|j| j.clean) > 0, "nothing was tried");
 }
 
-/// What the storm did to one file: kernels, NOPs, kernels left alone, and why.
-fn storm(oracles: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
+/// How many instructions have lines in the tables of a file, each of which names the same in the moved file, where there are NOPs besides.
+fn followed(oracles: &Path, file: &Path, moved: &Path, nops: &BTreeSet<(String, u64)>) -> usize {
+    if !elf_sections(&std::fs::read(file).unwrap()).contains_key(".debug_line") {
+        return 0;
+    }
+    let mut followed = 0;
+    for option in ["-gi", "-gp"] {
+        let before = lined::lines(oracles, file, option);
+        let mut after = lined::lines(oracles, moved, option);
+        after.retain(|place, _| !nops.contains(place));
+        for ((kernel, offset), lines) in &before {
+            let shift = nops
+                .iter()
+                .filter(|(k, _)| k == kernel)
+                .fold(0, |n, (_, nop)| n + u64::from(*nop <= offset + 16 * n));
+            // Padding at the end is no instruction.
+            let Some(now) = after.get(&(kernel.clone(), offset + 16 * shift)) else {
+                continue;
+            };
+            assert_eq!(now, lines, "{} {kernel} at {offset:#x}", file.display());
+            followed += usize::from(option == "-gi" && !lines.is_empty());
+        }
+    }
+    followed
+}
+
+/// What the storm did to one file.
+#[derive(Default)]
+struct Storm {
+    kernels: usize,
+    nops: usize,
+    /// Instructions whose lines in the source followed.
+    lines: usize,
+    /// Why kernels were left alone.
+    left: Vec<String>,
+}
+
+fn storm(oracles: &Path, file: &Path) -> Option<Storm> {
     let dir = tempfile::tempdir().unwrap();
     let [list, moved, back] = ["list", "moved.cubin", "back.cubin"].map(|n| dir.path().join(n));
     let seed = ["--seed", "7", "--list", arg(&list), "-o"];
@@ -201,7 +239,7 @@ fn storm(oracles: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
         file.display(),
         String::from_utf8_lossy(&out.stderr)
     );
-    let places: Vec<(String, u64)> = std::fs::read_to_string(&list)
+    let places: BTreeSet<(String, u64)> = std::fs::read_to_string(&list)
         .unwrap()
         .lines()
         .map(|l| {
@@ -227,6 +265,7 @@ fn storm(oracles: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
         let found = labelled::difference(section, &after[name], &out);
         assert_eq!(found, None, "{} {name}", file.display());
     }
+    let lines = followed(oracles, file, &moved, &places);
     succeed(&[
         "nops",
         arg(&moved),
@@ -242,31 +281,36 @@ fn storm(oracles: &Path, file: &Path) -> Option<(usize, usize, Vec<String>)> {
         "{}: taking the NOPs out does not give the file back",
         file.display()
     );
-    // Words that no table knows are the business of the gates on text; line tables and other debug information are not followed.
-    let left: Vec<String> = text
+    let left = text
         .lines()
-        .filter_map(|l| Some(l.split_once(": left alone: ")?.1.to_owned()))
-        .filter(|why| !why.contains("in no table") && !why.contains("strip the debug information"))
-        .collect();
-    Some((before.len(), places.len(), left))
+        .filter_map(|l| Some(l.split_once(": left alone: ")?.1.to_owned()));
+    Some(Storm {
+        kernels: before.len(),
+        nops: places.len(),
+        lines,
+        left: left.collect(),
+    })
 }
 
 #[test]
 fn nops_move_code_and_everything_follows() {
     let oracles = folder("SASS_ORACLES");
-    let done: Vec<_> = parallel(&every_cubin(), |file| storm(&oracles, file))
+    let mut files = every_cubin();
+    files.extend(cubins_below(&folder("SASS_OWN").join("lines")));
+    let done: Vec<Storm> = parallel(&files, |file| storm(&oracles, file))
         .into_iter()
         .flatten()
         .collect();
-    let sum = |f: fn(&(usize, usize, Vec<String>)) -> usize| done.iter().map(f).sum::<usize>();
-    let (kernels, nops, left) = (sum(|d| d.0), sum(|d| d.1), sum(|d| d.2.len()));
+    let sum = |f: fn(&Storm) -> usize| done.iter().map(f).sum::<usize>();
+    let (nops, lines, left) = (sum(|d| d.nops), sum(|d| d.lines), sum(|d| d.left.len()));
     println!(
-        "nops: {nops} put into {kernels} kernels of {} files, {left} kernels left alone",
+        "nops: {nops} put into {} kernels of {} files, {left} kernels left alone; lines of {lines} instructions followed",
+        sum(|d| d.kernels),
         done.len()
     );
-    let reasons: BTreeSet<&String> = done.iter().flat_map(|d| &d.2).collect();
+    let reasons: BTreeSet<&String> = done.iter().flat_map(|d| &d.left).collect();
     reasons.iter().take(20).for_each(|why| println!("  {why}"));
-    assert!(nops > 0 && left == 0, "some kernels cannot be moved");
+    assert!(nops > 0 && lines > 0 && left == 0, "some kernels cannot be moved");
 }
 
 /// The comparison can fail: a label at another line, another text, a NOP that was not put in.

@@ -14,7 +14,7 @@ pub struct Section {
 
 /// The sections that `nvdisasm -c` lists.
 pub fn listing(oracles: &Path, cubin: &Path) -> BTreeMap<String, Section> {
-    let text = crate::common::nvdisasm_c(oracles, cubin);
+    let text = crate::common::nvdisasm_c(oracles, cubin, &[]);
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
     let mut current = None;
     let mut before: Vec<String> = Vec::new();

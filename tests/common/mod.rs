@@ -176,10 +176,11 @@ fn disassembler(oracles: &Path, cubin: &Path) -> Command {
     Command::new(oracles.join("bin").join(name))
 }
 
-/// What `nvdisasm -c` prints of a cubin.
-pub fn nvdisasm_c(oracles: &Path, cubin: &Path) -> String {
+/// What `nvdisasm -c`, with more options, prints of a cubin.
+pub fn nvdisasm_c(oracles: &Path, cubin: &Path, options: &[&str]) -> String {
     let out = disassembler(oracles, cubin)
         .arg("-c")
+        .args(options)
         .arg(cubin)
         .output()
         .expect("nvdisasm");

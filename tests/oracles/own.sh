@@ -5,6 +5,7 @@
 #
 #   OUT/kernels/sm_NN.cubin        tests/kernels/features.cu
 #   OUT/kernels/sm_NN.rel.cubin    tests/kernels/relocatable.cu, not linked
+#   OUT/lines/sm_NN.*.cubin        both with line tables, and compiled for a debugger
 #   OUT/emu/sm_NN/*.cubin          tests/kernels/emu, whose results on the emulator are compared with a C++ compiler's, for a target of each family
 #   OUT/seeds/sm_NN/*.cubin        src/probe/seeds, every choice of every line that exists on the target
 #
@@ -14,7 +15,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 tools=${1:-$top/.oracles/tools}
 out=${2:-$top/.oracles/own}
 probe=${3:-$top/target/release/probe}
-mkdir -p "$out/kernels"
+mkdir -p "$out/kernels" "$out/lines"
 
 # cubin source flag...
 compile() {
@@ -33,6 +34,10 @@ for tables in "$top"/opcodes/SM*/; do
   sm=sm_${sm#SM}
   compile "$out/kernels/$sm.cubin" features.cu
   compile "$out/kernels/$sm.rel.cubin" relocatable.cu -rdc=true
+  for lines in lineinfo G; do
+    compile "$out/lines/$sm.$lines.cubin" features.cu -$lines
+    compile "$out/lines/$sm.rel.$lines.cubin" relocatable.cu -$lines -rdc=true
+  done
   seeds=$out/seeds/$sm
   if [ ! -d "$seeds" ]; then
     "$probe" seeds --sm "$sm" --ptxas "$tools/bin/ptxas" --every --out "$seeds.part" "$top/src/probe/seeds" > /dev/null

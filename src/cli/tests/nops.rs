@@ -153,3 +153,90 @@ fn what_follows_keeps_its_alignment() {
         }
     }
 }
+
+/// Kernel and offset of a NOP in the list.
+fn nop(line: &str) -> (&str, u64) {
+    let cells: Vec<&str> = line.split('\t').collect();
+    (
+        cells[1],
+        u64::from_str_radix(cells[2].trim_start_matches("0x"), 16).expect("an offset"),
+    )
+}
+
+/// Debug information follows: each instruction comes from the line that it came from, and each address that a relocation fills in is that of the
+/// instruction that it was.
+#[test]
+fn debug_information_follows() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| s(&dir.path().join(name)).to_owned();
+    let [list, moved, back] = ["list", "moved", "back"].map(path);
+    for name in ["lines/lined.cubin", "lines/units.cubin"] {
+        let file = s(&kernels(name)).to_owned();
+        let old = fs::read(&file).expect("a cubin");
+        let old = cubin::Image::parse(&old).expect("a cubin");
+        for seed in ["1", "2", "3", "4"] {
+            common::ok(&[
+                "nops", &file, "--every", "3", "--seed", seed, "--list", &list, "-o", &moved,
+            ]);
+            let new = fs::read(&moved).expect("a cubin");
+            let new = cubin::Image::parse(&new).expect("a cubin");
+            let text = fs::read_to_string(&list).expect("a list");
+            let nops: Vec<(&str, u64)> = text.lines().map(nop).collect();
+            // Where a label at the offset goes: NOPs that were put in there are behind it.
+            let label = |kernel: &str, offset: u64| {
+                let before = nops.iter().filter(|(k, _)| *k == kernel);
+                before.fold(offset, |now, (_, nop)| now + if *nop < now { 16 } else { 0 })
+            };
+            let (mut lines, mut addresses) = (0, 0);
+            let tables = [&old, &new].map(|image| cubin::Lines::read(image).expect("tables"));
+            for code in old.codes() {
+                let end = new.code(code.name).expect("its code").bytes.len() as u64;
+                let offsets = (0..code.bytes.len() as u64).step_by(16);
+                // Less padding may be left at the end.
+                for offset in offsets.filter(|offset| label(code.name, *offset) < end) {
+                    let at = tables[0].at(code.section, offset);
+                    assert_eq!(
+                        at,
+                        tables[1].at(code.section, label(code.name, offset)),
+                        "{name}: {offset:#x}"
+                    );
+                    lines += usize::from(at.is_some());
+                }
+            }
+            for section in old.sections().iter().filter(|s| s.name.contains("debug_")) {
+                let targets = |image: &cubin::Image<'_>| -> Vec<(String, u64)> {
+                    let bytes = image.section_data(section.index).expect("bytes");
+                    let target = |r: &cubin::elf::Relocation| {
+                        let inline =
+                            || u64::from_le_bytes(bytes[r.offset as usize..][..8].try_into().expect("8 bytes"));
+                        let symbol = image.symbols()[r.symbol as usize];
+                        (
+                            symbol.name.to_owned(),
+                            symbol.value + r.addend.map_or_else(inline, |a| a as u64),
+                        )
+                    };
+                    image
+                        .relocations(section.index)
+                        .expect("relocations")
+                        .iter()
+                        .map(target)
+                        .collect()
+                };
+                for ((kernel, at), (_, now)) in targets(&old).into_iter().zip(targets(&new)) {
+                    let [was, is] = [&old, &new].map(|image| image.code(&kernel).expect("its code").bytes.len() as u64);
+                    // The end of the code is that of its padding.
+                    let wanted = if at == was { is } else { label(&kernel, at) };
+                    assert_eq!(now, wanted, "{name} {}: {at:#x}", section.name);
+                    addresses += 1;
+                }
+            }
+            assert!(
+                lines > 40 && addresses > 5,
+                "{name}: {lines} lines, {addresses} addresses"
+            );
+            common::ok(&["nops", &moved, "--take-out", "--list", &list, "-o", &back]);
+            let same = fs::read(&back).expect("a cubin") == fs::read(&file).expect("a cubin");
+            assert!(same, "{name}, seed {seed}");
+        }
+    }
+}

@@ -14,11 +14,12 @@ mod bytes;
 pub mod code;
 pub mod container;
 mod debug_frame;
+mod debug_moves;
 pub mod elf;
 mod error;
 pub mod fatbin;
 pub mod image;
-#[cfg(feature = "lines")]
+mod line_program;
 pub mod lines;
 mod lz4;
 pub mod mercury;
@@ -29,6 +30,7 @@ mod patch;
 mod rebuild;
 mod relayout;
 pub mod reloc;
+mod rewrite;
 mod target;
 
 pub use code::Code;
@@ -36,7 +38,6 @@ pub use container::Container;
 pub use debug_frame::frame_registers;
 pub use error::CubinError;
 pub use image::Image;
-#[cfg(feature = "lines")]
 pub use lines::Lines;
 pub use movement::{CodeMove, TableEntry};
 pub use params::Param;

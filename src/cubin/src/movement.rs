@@ -1,13 +1,16 @@
 //! Code sections of another size: the file with everything that follows moved, and every code offset in it changed.
 //!
-//! Followed are symbols, relocations and their addends, `.nv.info` attributes, tables in constant banks, `.debug_frame`, sizes and
-//! offsets in the ELF tables. What may hold code offsets that nobody here can read is refused.
+//! Followed are symbols, relocations and their addends, `.nv.info` attributes, tables in constant banks, `.debug_frame` and other debug
+//! information, sizes and offsets in the ELF tables. What may hold code offsets that nobody here can read is refused.
+
+use std::collections::BTreeMap;
 
 use crate::code::Code;
 use crate::elf::{Section, SymbolSection, section_type};
 use crate::nvinfo::{self, Attribute, Value};
 use crate::relayout::{PROGRAM_HEADER, Relayout, SECTION_HEADER};
-use crate::{CubinError, Image, debug_frame};
+use crate::rewrite::Rewrite;
+use crate::{CubinError, Image, debug_frame, debug_moves};
 
 /// New code for one section, and where its instructions went.
 #[derive(Clone, Debug)]
@@ -60,30 +63,21 @@ impl CodeMove {
 }
 
 /// Sections that hold code offsets in ways that are not followed.
-const UNREAD: &[&str] = &[
-    ".debug_line",
-    ".debug_info",
-    ".debug_loc",
-    ".debug_ranges",
-    ".debug_aranges",
-    ".debug_pubnames",
-    ".nv_debug_line_sass",
-    ".nv_debug_info_reg_sass",
-    ".nv.uft",
-    ".nv.udt",
-];
+const UNREAD: &[&str] = &[".debug_ranges", ".debug_aranges", ".nv.uft", ".nv.udt"];
 
 /// The file with the given sections replaced.
 pub fn move_code(image: &Image<'_>, moves: &[CodeMove]) -> Result<Vec<u8>, CubinError> {
     let mut file = Mover {
         image,
         bytes: image.bytes().to_vec(),
-        moves: moves.iter().collect(),
+        moves,
+        rewrites: BTreeMap::new(),
     };
     if file.moves.is_empty() {
         return Ok(file.bytes);
     }
     file.check()?;
+    file.rewrites = debug_moves::rewrites(image, &|section| file.moved(section))?;
     file.symbols()?;
     file.relocations()?;
     file.attributes()?;
@@ -96,13 +90,15 @@ struct Mover<'i, 'a> {
     image: &'i Image<'a>,
     /// The file with the old layout.
     bytes: Vec<u8>,
-    moves: Vec<&'i CodeMove>,
+    moves: &'i [CodeMove],
+    /// Changes in other sections, by index, beyond those that keep the length.
+    rewrites: BTreeMap<usize, Rewrite>,
 }
 
 /// Bytes of a symbol in the file.
 const SYMBOL: usize = 24;
 
-impl Mover<'_, '_> {
+impl<'i> Mover<'i, '_> {
     fn refused<T>(&self, section: &Section<'_>, offset: u64, what: impl Into<String>) -> Result<T, CubinError> {
         Err(CubinError::Malformed {
             place: section.place(),
@@ -111,9 +107,9 @@ impl Mover<'_, '_> {
         })
     }
 
-    fn moved(&self, section: SymbolSection) -> Option<&CodeMove> {
+    fn moved(&self, section: SymbolSection) -> Option<&'i CodeMove> {
         match section {
-            SymbolSection::Section(n) => self.moves.iter().copied().find(|m| m.section == n),
+            SymbolSection::Section(n) => self.moves.iter().find(|m| m.section == n),
             _ => None,
         }
     }
@@ -128,7 +124,7 @@ impl Mover<'_, '_> {
                 );
             }
         }
-        for m in &self.moves {
+        for m in self.moves {
             let section = &self.image.sections()[m.section];
             let n = section.size as usize / 16 + 1;
             if !section.is_code() || m.instruction.len() != n || m.label.len() != n {
@@ -181,14 +177,18 @@ impl Mover<'_, '_> {
                 _ => continue,
             };
             let target = self.image.sections().get(section.info as usize).copied();
-            let moved_target = self.moved(SymbolSection::Section(section.info as usize)).cloned();
+            let moved_target = self.moved(SymbolSection::Section(section.info as usize));
+            let rewritten = self.rewrites.get(&(section.info as usize)).cloned();
             for (n, r) in self.image.elf().relocations_in(section)?.iter().enumerate() {
                 let at = section.offset as usize + n * record;
-                if let Some(m) = &moved_target {
+                if let Some(m) = moved_target {
                     match m.instruction_at(r.offset) {
                         Some(new) => self.put(at, &new.to_le_bytes()),
                         None => return self.refused(section, (n * record) as u64, "relocates the padding"),
                     }
+                }
+                if let Some(rewrite) = &rewritten {
+                    self.put(at, &(rewrite.place(r.offset as usize) as u64).to_le_bytes());
                 }
                 let symbol = self.image.symbols().get(r.symbol as usize);
                 let Some((symbol, m)) = symbol.and_then(|s| Some((s, self.moved(s.section)?))) else {
@@ -232,7 +232,7 @@ impl Mover<'_, '_> {
     }
 
     fn attributes(&mut self) -> Result<(), CubinError> {
-        for m in self.moves.clone() {
+        for m in self.moves {
             let code = self.image.codes().iter().find(|c| c.section == m.section);
             for attribute in code.map_or(&[][..], |c: &Code<'_>| &c.attributes) {
                 if !nvinfo::is_understood(attribute.code) && !attribute.payload.is_empty() {
@@ -294,7 +294,7 @@ impl Mover<'_, '_> {
     }
 
     fn tables(&mut self) -> Result<(), CubinError> {
-        for m in self.moves.clone() {
+        for m in self.moves {
             for entry in &m.tables {
                 let section = self.image.sections()[entry.section];
                 let at = section.offset as usize + entry.offset;
@@ -365,13 +365,27 @@ impl Mover<'_, '_> {
 
     /// The file with everything where it goes now.
     fn laid_out(mut self) -> Result<Vec<u8>, CubinError> {
-        let moves = self.moves.clone();
-        let moved = |n: usize| moves.iter().find(|m| m.section == n);
-        let layout = Relayout::new(self.image, |n| moved(n).map(|m| m.code.len() as u64))?;
+        let rewritten = |n: usize| {
+            let section = &self.image.sections()[n];
+            let old = self
+                .bytes
+                .get(section.offset as usize..)?
+                .get(..section.size as usize)?;
+            Some(self.rewrites.get(&n)?.apply(old))
+        };
+        let mut contents: BTreeMap<usize, Vec<u8>> = self
+            .rewrites
+            .keys()
+            .filter_map(|n| Some((*n, rewritten(*n)?)))
+            .collect();
+        contents.extend(self.moves.iter().map(|m| (m.section, m.code.clone())));
+        let layout = Relayout::new(self.image, |n| contents.get(&n).map(|bytes| bytes.len() as u64))?;
         let header = *self.image.header();
         for section in self.image.sections().iter().skip(1) {
             let at = header.section_table as usize + SECTION_HEADER * section.index;
-            let size = moved(section.index).map_or(section.size, |m| m.code.len() as u64);
+            let size = contents
+                .get(&section.index)
+                .map_or(section.size, |bytes| bytes.len() as u64);
             let offset = layout.section(section.index).unwrap_or(section.offset);
             self.put(at + 24, &offset.to_le_bytes());
             self.put(at + 32, &size.to_le_bytes());
@@ -394,9 +408,9 @@ impl Mover<'_, '_> {
         sections.into_iter().for_each(|at| self.put(40, &at.to_le_bytes()));
         segments.into_iter().for_each(|at| self.put(32, &at.to_le_bytes()));
         let mut out = layout.apply(&self.bytes);
-        for m in &moves {
-            let at = layout.section(m.section).unwrap_or_default() as usize;
-            out[at..at + m.code.len()].copy_from_slice(&m.code);
+        for (section, bytes) in &contents {
+            let at = layout.section(*section).unwrap_or_default() as usize;
+            out[at..at + bytes.len()].copy_from_slice(bytes);
         }
         Ok(out)
     }
