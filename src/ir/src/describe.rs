@@ -2,7 +2,7 @@
 
 use isa::{Access, Dir, Field, FieldKind, Inst, Isa, OperandIx, RegFile, Target, Terminator, Word};
 
-use crate::layout::{Chunk, Flow, GUARD_NEGATED, Imm, Item, Layout, Phrase, Register, Seg, Slot, Types};
+use crate::layout::{Chunk, Flow, GUARD_NEGATED, Imm, Item, Layout, Number, Phrase, Register, Seg, Slot, Types};
 use crate::pin::{file_type, zero_number};
 use crate::shape::{self, Part, Piece};
 
@@ -12,8 +12,10 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
     let fields = form.fields();
     let mut slots = Vec::new();
     let mut implied = Vec::new();
-    for access in isa.accesses(inst) {
+    let accesses: Vec<Access> = isa.accesses(inst).collect();
+    for access in &accesses {
         match access.field {
+            Some(_) if is_part_of_another(fields, access, &accesses) => {}
             Some(f) => slots.push(field_slot(
                 target,
                 f,
@@ -21,12 +23,12 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
                 access.dir,
                 access.width,
             )?),
-            None => implied.push(implied_slot(target, &access)),
+            None => implied.push(implied_slot(target, access)),
         }
     }
     for (f, field) in fields.iter().enumerate() {
         // Registers that this instruction names and does not touch.
-        if field.kind.file().is_some() && !slots.iter().any(|s: &Slot| s.field == Some(f as u8)) {
+        if field.kind.file().is_some() && !accesses.iter().any(|a| a.field == Some(f as u8)) {
             slots.push(field_slot(target, u8::try_from(f).ok()?, field, Dir::None, 1)?);
         }
     }
@@ -87,6 +89,30 @@ pub(crate) fn describe(isa: &Isa, target: Target, inst: Inst) -> Option<Layout> 
     };
     write_text(isa, inst, fields, &mut layout)?;
     Some(layout)
+}
+
+/// The same bits name a register further on in a tuple that the instruction reads as another operand: `idesc[UR5]` where `tmem[UR4]` is a
+/// pair. It is no operand of its own.
+fn is_part_of_another(fields: &[Field], access: &Access, accesses: &[Access]) -> bool {
+    let field = |a: &Access| a.field.and_then(|f| fields.get(f as usize));
+    let Some(own) = field(access).filter(|_| access.dir == Dir::Read && access.width == 1) else {
+        return false;
+    };
+    let mask = own.mask();
+    accesses
+        .iter()
+        .filter(|a| a.dir == Dir::Read && a.file == access.file)
+        .any(|other| {
+            let Some(first) = field(other).filter(|f| f.mask() == mask && mask != 0) else {
+                return false;
+            };
+            let distance = |w| own.get(Word(w)) - first.get(Word(w));
+            let further = distance(0);
+            let alike = (0..128)
+                .filter(|b| mask >> b & 1 == 1)
+                .all(|b| distance(1 << b) == further);
+            alike && (1..i64::from(other.width)).contains(&further)
+        })
 }
 
 /// Position of the slot of a field.
@@ -176,7 +202,8 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
         }
         out.lit(if first { " " } else { ", " });
         first = false;
-        let lone_number = matches!(parts[..], [Part::Hole { field, .. }] if slot_of(&layout.slots, field).is_none());
+        let is_register = |field: usize| fields.get(field).is_some_and(|f| f.kind.file().is_some());
+        let lone_number = matches!(parts[..], [Part::Hole { field, .. }] if !is_register(field));
         if lone_number {
             out.types.push("!sass.imm");
         }
@@ -198,6 +225,8 @@ fn write_text(isa: &Isa, inst: Inst, fields: &[Field], layout: &mut Layout) -> O
                             out.lit(if braces { "}" } else { "" });
                         }
                     }
+                    // Another operand has it.
+                    None if is_register(field) => out.lit("_"),
                     None => {
                         let imm = number(fields.get(field)?, inst.word, lone_number);
                         let at = out.imm(imm);
@@ -260,30 +289,43 @@ fn clause<'a>(out: &mut Writer, keyword: &str, slots: impl Iterator<Item = (usiz
     out.lit(if open { ")" } else { "" });
 }
 
-/// A register field, if its number is contiguous bits of one half of the word, straight or inverted, or a constant.
+/// A register field, if its number is straight or inverted bits of one place in a half of the word, or of eight bits in two places, or a
+/// constant.
 fn field_slot(target: Target, index: u8, field: &Field, dir: Dir, width: u8) -> Option<Slot> {
     let file = field.kind.file()?;
-    let mask = field.mask();
-    let lo = if mask == 0 { 0 } else { mask.trailing_zeros() as u8 };
-    let bits = u8::try_from(mask >> lo).ok()?;
-    let xor = u8::try_from(field.get(Word(0))).ok()?;
-    let fits = (0..8).filter(|k| bits >> k & 1 == 1).all(|k| {
-        let set = field.get(Word(1 << (lo + k)));
-        u8::try_from(set).is_ok_and(|v| v == xor ^ (1 << k))
-    });
-    let contiguous = bits as u16 & (bits as u16 + 1) == 0;
-    let in_one_half = mask as u64 == 0 || mask >> 64 == 0;
-    (fits && contiguous && in_one_half).then(|| Slot {
+    let number = number_of(field)?;
+    Some(Slot {
         field: Some(index),
         file,
         dir,
         width: width.max(1),
         operand: field.operand,
         zero: zero_number(target, file).map_or(256, u16::from),
-        lo,
-        mask: bits,
-        xor,
+        number,
     })
+}
+
+fn number_of(field: &Field) -> Option<Number> {
+    let mask = field.mask();
+    let xor = u8::try_from(field.get(Word(0))).ok()?;
+    // The place of each bit of the number, the lowest first.
+    let place = |k: u8| (0..128u8).find(|b| mask >> b & 1 == 1 && field.get(Word(1 << b)) == i64::from(xor ^ (1 << k)));
+    let places: Vec<u8> = (0..8).map_while(place).collect();
+    let first = places.first().copied().unwrap_or(0);
+    let low = places
+        .iter()
+        .zip(first..)
+        .take_while(|(place, wanted)| *place == wanted)
+        .count();
+    let number = Number {
+        lo: first,
+        mask: ((1u16 << low) - 1) as u8,
+        xor,
+        rest: places.get(low).copied().unwrap_or(0),
+    };
+    let in_one_half = low == 0 || first / 64 == (first + low as u8 - 1) / 64;
+    let whole = number.rest == 0 || places.len() == 8;
+    (in_one_half && whole && number.bits() == mask).then_some(number)
 }
 
 fn implied_slot(target: Target, access: &Access) -> Slot {
@@ -294,9 +336,10 @@ fn implied_slot(target: Target, access: &Access) -> Slot {
         width: access.width.max(1),
         operand: access.operand,
         zero: zero_number(target, access.file).map_or(256, u16::from),
-        lo: 0,
-        mask: 0,
-        xor: access.reg,
+        number: Number {
+            xor: access.reg,
+            ..Number::default()
+        },
     }
 }
 

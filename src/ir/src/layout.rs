@@ -41,10 +41,50 @@ pub struct Slot {
     pub operand: OperandIx,
     /// The number that means the constant register; 256 if there is none.
     pub(crate) zero: u16,
-    /// The number is `((word >> lo) & mask) ^ xor`.
-    pub(crate) lo: u8,
-    pub(crate) mask: u8,
-    pub(crate) xor: u8,
+    pub(crate) number: Number,
+}
+
+/// Where in a word a register's number is: `((word >> lo) & mask) ^ xor`, and above that number's bits, the rest of eight from bit `rest` on,
+/// if that is not 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Number {
+    pub lo: u8,
+    pub mask: u8,
+    pub xor: u8,
+    pub rest: u8,
+}
+
+impl Number {
+    /// How many bits are at `lo`.
+    fn width(self) -> u32 {
+        self.mask.count_ones()
+    }
+
+    pub fn get(self, word: Word) -> u8 {
+        let rest = if self.rest == 0 { 0 } else { (word.0 >> self.rest) as u8 };
+        ((word.0 >> self.lo) as u8 & self.mask | rest.checked_shl(self.width()).unwrap_or(0)) ^ self.xor
+    }
+
+    /// The word with the number set, where the field's bits are zero; `None` if the field cannot hold it.
+    pub fn put(self, word: Word, number: u8) -> Option<Word> {
+        let raw = number ^ self.xor;
+        let (low, rest) = (raw & self.mask, raw & !self.mask);
+        let rest = match self.rest {
+            0 if rest != 0 => return None,
+            lo => u128::from(rest >> self.width().min(7)) << lo,
+        };
+        Some(Word(word.0 | u128::from(low) << self.lo | rest))
+    }
+
+    /// Its bits in the word.
+    pub fn bits(self) -> u128 {
+        let rest = if self.rest == 0 {
+            0
+        } else {
+            u128::from(!self.mask >> self.width().min(7)) << self.rest
+        };
+        u128::from(self.mask) << self.lo | rest
+    }
 }
 
 impl Slot {
@@ -60,13 +100,12 @@ impl Slot {
 
     /// The register number in the word, as encoded.
     pub fn number(&self, word: Word) -> u8 {
-        ((word.0 >> self.lo) as u8 & self.mask) ^ self.xor
+        self.number.get(word)
     }
 
     /// The word with the register number set; `None` if the field cannot hold it.
     pub fn set(&self, word: Word, number: u8) -> Option<Word> {
-        let raw = number ^ self.xor;
-        (raw & !self.mask == 0).then(|| Word(word.0 & !((self.mask as u128) << self.lo) | (raw as u128) << self.lo))
+        self.number.put(Word(word.0 & !self.bits()), number)
     }
 
     /// The encoded number of a register.
@@ -97,20 +136,14 @@ impl Slot {
 
     /// [`Slot::pins`] in a form that is quick to go through.
     pub(crate) fn registers(&self) -> impl Iterator<Item = Register> + use<> {
-        let Slot {
-            lo,
-            mask,
-            xor,
-            zero,
-            file,
-            ..
-        } = *self;
+        let Slot { number, zero, file, .. } = *self;
         let tied = self.reads();
         (0..self.width).map(move |step| Register {
-            high: lo >= 64,
-            shift: lo % 64,
-            mask,
-            xor,
+            high: number.lo >= 64,
+            shift: number.lo % 64,
+            mask: number.mask,
+            xor: number.xor,
+            rest: number.rest,
             step,
             tied,
             end: zero,
@@ -120,8 +153,7 @@ impl Slot {
 
     /// The word with the register number set, where the field's bits are zero; `None` if the field cannot hold it.
     pub(crate) fn put(&self, word: Word, number: u8) -> Option<Word> {
-        let raw = number ^ self.xor;
-        (raw & !self.mask == 0).then(|| Word(word.0 | (raw as u128) << self.lo))
+        self.number.put(word, number)
     }
 
     fn pin_at(&self, number: u16) -> Pin {
@@ -134,18 +166,20 @@ impl Slot {
 
     /// The bits of its field.
     pub fn bits(&self) -> u128 {
-        (self.mask as u128) << self.lo
+        self.number.bits()
     }
 }
 
 /// One 32-bit register of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Register {
-    /// In which half of the word its field is, and where. (No field is in both; and two 64-bit shifts are quicker than one of 128.)
+    /// In which half of the word its field is, and where. (Two 64-bit shifts are quicker than one of 128.)
     high: bool,
     shift: u8,
     mask: u8,
     xor: u8,
+    /// As in [`Number`]: the few fields that are in two places are not in a hurry.
+    rest: u8,
     step: u8,
     /// Its slot reads it, whatever else it does.
     pub tied: bool,
@@ -163,6 +197,9 @@ impl Register {
     /// The number in its slot's field.
     #[inline]
     pub fn first_number(self, word: Word) -> u8 {
+        if self.rest != 0 {
+            return self.number().get(word);
+        }
         let half = if self.high {
             (word.0 >> 64) as u64
         } else {
@@ -180,7 +217,16 @@ impl Register {
 
     /// The bits of its slot's field.
     pub fn bits(self) -> u128 {
-        u128::from(self.mask) << (self.shift + if self.high { 64 } else { 0 })
+        self.number().bits()
+    }
+
+    fn number(self) -> Number {
+        Number {
+            lo: self.shift + if self.high { 64 } else { 0 },
+            mask: self.mask,
+            xor: self.xor,
+            rest: self.rest,
+        }
     }
 
     /// It is the one whose number is in the word.
@@ -202,6 +248,10 @@ impl Register {
 
     #[inline]
     fn put_number(self, word: &mut Word, number: u8) -> u8 {
+        if self.rest != 0 {
+            *word = self.number().put(*word, number).unwrap_or(*word);
+            return self.number().get(*word);
+        }
         let half = u64::from((number ^ self.xor) & self.mask) << self.shift;
         word.0 |= if self.high {
             u128::from(half) << 64
