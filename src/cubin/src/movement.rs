@@ -51,6 +51,12 @@ impl CodeMove {
         (new != Self::LOST && whole).then(|| u64::from(new) + inside)
     }
 
+    /// Some instructions change their order.
+    fn reorders(&self) -> bool {
+        let known = self.instruction.iter().filter(|at| **at != Self::LOST);
+        !known.is_sorted()
+    }
+
     /// Where the instruction that was at that byte offset is now.
     pub fn instruction_at(&self, offset: u64) -> Option<u64> {
         self.map(&self.instruction, offset)
@@ -64,6 +70,15 @@ impl CodeMove {
 
 /// Sections that hold code offsets in ways that are not followed.
 const UNREAD: &[&str] = &[".debug_ranges", ".debug_aranges", ".nv.uft", ".nv.udt"];
+
+/// Sections that tell something of stretches of code.
+const STRETCHES: &[&str] = &[
+    ".debug_line",
+    ".debug_info",
+    ".debug_loc",
+    ".nv_debug_line_sass",
+    ".nv_debug_info_reg_sass",
+];
 
 /// The file with the given sections replaced.
 pub fn move_code(image: &Image<'_>, moves: &[CodeMove]) -> Result<Vec<u8>, CubinError> {
@@ -121,6 +136,13 @@ impl<'i> Mover<'i, '_> {
                     section,
                     0,
                     "holds code offsets that cannot be moved: strip the debug information first",
+                );
+            }
+            if section.has_bytes() && STRETCHES.contains(&section.name) && self.moves.iter().any(CodeMove::reorders) {
+                return self.refused(
+                    section,
+                    0,
+                    "tells of stretches of code whose instructions change their order: strip the debug information first",
                 );
             }
         }

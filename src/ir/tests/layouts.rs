@@ -14,7 +14,12 @@ fn every_form_has_a_layout() {
                 Some(layout) => {
                     for slot in &layout.slots {
                         let numbers = (0..=255).filter(|n| slot.set(filler, *n).is_some_and(|w| slot.number(w) == *n));
-                        assert_eq!(numbers.count(), 1 << slot.bits().count_ones(), "{target} {}: {slot:?}", form.name());
+                        assert_eq!(
+                            numbers.count(),
+                            1 << slot.bits().count_ones(),
+                            "{target} {}: {slot:?}",
+                            form.name()
+                        );
                     }
                 }
                 None => without.push(format!("{target} {}", form.name())),

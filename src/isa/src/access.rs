@@ -26,6 +26,22 @@ pub struct Access {
     pub is_zero: bool,
 }
 
+impl Access {
+    /// What the number of the first register has to be a multiple of: of its width in registers, three counting as four, and more than four as
+    /// four. So it is in every distinct word of compilers that was looked at (2.4 million tuples of all targets).
+    pub fn alignment(&self) -> u8 {
+        match self.file {
+            RegFile::R | RegFile::UR => self.width.clamp(1, 4).next_power_of_two(),
+            _ => 1,
+        }
+    }
+
+    /// It names a tuple that begins where the hardware can have none.
+    pub fn is_misaligned(&self) -> bool {
+        !self.is_zero && !self.reg.is_multiple_of(self.alignment())
+    }
+}
+
 /// Iterates over the accesses of one instruction.
 struct Accesses<'a> {
     isa: &'a Isa,

@@ -147,6 +147,19 @@ fn refusals_say_what_to_do() {
     refused("STG.E.reuse [R2.64], R0", "no form of STG");
     refused("BRA 0x10.reuse", "operand 0 cannot be marked .reuse");
     refused("MOV R0, 1.5.5.5", "no form of MOV");
+    refused("LDS.64 R1, [R2]", "R1 begins 2 registers");
+    refused("STS.128 [R2], R6", "R6 begins 4 registers");
+    refused("DADD R0, R3, R4", "R3 begins 2 registers");
+}
+
+/// A word whose tuples begin anywhere comes back with a note.
+#[test]
+fn misaligned_tuples_can_be_meant() {
+    let mut asm = Assembler::new(sm87());
+    let control: Control = "B------:R-:W0:-:S01".parse().expect("a column");
+    let notes = Notes::parse("misaligned").expect("a note");
+    let word = assemble(&mut asm, "LDS.64 R1, [R2]", control, &notes).expect("as it is");
+    assert_eq!(asm.notes_for(sm87().decode(word), 0), Some(notes));
 }
 
 #[test]

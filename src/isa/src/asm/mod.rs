@@ -74,6 +74,20 @@ pub enum AsmError {
         /// The field, if it is a register.
         register: Option<&'static str>,
     },
+    /// A tuple of registers does not begin at a multiple of its size.
+    #[error(
+        "{register} begins {width} registers in `{form}`, so its number must be a multiple of {alignment}; the note `<misaligned>` takes it as it is"
+    )]
+    Misaligned {
+        /// Form id.
+        form: &'static str,
+        /// The first register.
+        register: String,
+        /// Registers of the tuple.
+        width: u8,
+        /// What its number must be a multiple of.
+        alignment: u8,
+    },
     /// Several words print this text.
     #[error("{count} words have this text, and differ in bits {} ({forms}); say which in a note like `<{note}>`", bits(*mask))]
     Ambiguous {
@@ -173,7 +187,7 @@ impl<'a> Assembler<'a> {
                 &self.mnemonics,
             )),
             [(n, inst)] => match refuse::not_said(self.isa, &plan.candidates[n], inst, self.scanned.reuse, s.notes) {
-                None => Ok(inst),
+                None => refuse::misaligned(self.isa, inst, s.notes).map_or(Ok(inst), Err),
                 Some(e) => Err(e),
             },
             _ => Err(refuse::ambiguous(self.isa, &self.found)),
@@ -219,6 +233,10 @@ impl<'a> Assembler<'a> {
                 Ok(found) if found == inst => return Some(notes),
                 Ok(found) => found.word.0 ^ inst.word.0,
                 Err(AsmError::Hidden { mask, .. } | AsmError::Ambiguous { mask, .. }) => mask,
+                Err(AsmError::Misaligned { .. }) => {
+                    notes.0.push(Note::Misaligned);
+                    continue;
+                }
                 Err(_) => return None,
             };
             notes.say(self.isa, inst, missing);

@@ -30,13 +30,22 @@ pub enum Note {
     },
     /// `filler`: bits that mean nothing may be as the tables have them, though no compiler's code confirms that.
     Filler,
+    /// `misaligned`: a tuple of registers may begin anywhere.
+    Misaligned,
 }
 
 impl Note {
     fn parse(text: &str) -> Result<Self, AsmError> {
-        let bad = || AsmError::Syntax(format!("`{text}` is no note like 2.UR0=UR4, 90:87=0xf or filler"));
+        let bad = || {
+            AsmError::Syntax(format!(
+                "`{text}` is no note like 2.UR0=UR4, 90:87=0xf, filler or misaligned"
+            ))
+        };
         if text == "filler" {
             return Ok(Self::Filler);
+        }
+        if text == "misaligned" {
+            return Ok(Self::Misaligned);
         }
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
         let digits = value.trim_start_matches(|c: char| c.is_ascii_uppercase());
@@ -61,7 +70,7 @@ impl Note {
     /// The word with what the note says; `None` if the form has no such field, or one that cannot hold the value.
     pub(super) fn apply(&self, form: &FormData, word: Word) -> Option<Word> {
         match self {
-            Self::Filler => Some(word),
+            Self::Filler | Self::Misaligned => Some(word),
             Self::Bits { high, low, value } => Some(word.with_bits(*high, *low, *value)),
             Self::Field { name, file, value } => {
                 let field = form.fields.iter().find(|f| f.name == name)?;
@@ -75,6 +84,7 @@ impl Note {
     pub(super) fn mask(&self, form: &FormData) -> u128 {
         match self {
             Self::Filler => !form.fields.iter().fold(0, |m, f| m | f.mask()),
+            Self::Misaligned => 0,
             Self::Bits { high, low, .. } => Word(0).with_bits(*high, *low, u64::MAX).0,
             Self::Field { name, .. } => form.fields.iter().find(|f| f.name == name).map_or(0, |f| f.mask()),
         }
@@ -85,6 +95,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Filler => f.write_str("filler"),
+            Self::Misaligned => f.write_str("misaligned"),
             Self::Bits { high, low, value } => write!(f, "{}={value:#x}", Range(*high, *low)),
             Self::Field { name, file, value } if file.is_empty() => write!(f, "{name}={value:#x}"),
             Self::Field { name, file, value } => write!(f, "{name}={file}{value}"),

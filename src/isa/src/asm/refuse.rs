@@ -45,6 +45,17 @@ pub(super) fn nothing_fits(
     }
 }
 
+/// A tuple that begins where none can, if no note takes it.
+pub(super) fn misaligned(isa: &Isa, inst: Inst, notes: &[Note]) -> Option<AsmError> {
+    let access = isa.accesses(inst).find(|access| access.is_misaligned())?;
+    (!notes.contains(&Note::Misaligned)).then(|| AsmError::Misaligned {
+        form: isa.form(inst.form).map_or("", |f| f.name()),
+        register: format!("{}{}", access.file.name(), access.reg),
+        width: access.width,
+        alignment: access.alignment(),
+    })
+}
+
 /// Why one candidate does not have the text, and how near it comes.
 fn misfit(isa: &Isa, c: &Candidate, scanned: &Scanned, control: Control, s: &Statement<'_>) -> (u8, AsmError) {
     let form = isa.form(c.form).map_or("", |f| f.name());
