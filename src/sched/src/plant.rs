@@ -115,7 +115,11 @@ impl Listener for Planter<'_> {
             return;
         }
         // Between instructions of one queue the order is kept without.
-        let kind = if reads { Kind::Raw } else { Kind::War };
+        let kind = match flight.write {
+            true if reads => Kind::Raw,
+            true => Kind::Waw,
+            false => Kind::War,
+        };
         let in_order = later.class.is_none_or(|c| {
             matches!(
                 self.model
@@ -130,7 +134,8 @@ impl Listener for Planter<'_> {
         self.plant(Fault::DroppedWait, vec![(at, word)], at, flight.step);
         if flight.write && reads && code.block_of(flight.step) == code.block_of(at) && flight.step < at {
             let between = &code.steps[flight.step as usize + 1..=at as usize];
-            let waited = between.iter().fold(0, |mask, s| mask | s.wait);
+            let counted = |s: &Step| s.counted.map_or(0, |(scoreboard, _)| 1u8 << scoreboard);
+            let waited = between.iter().fold(0, |mask, s| mask | s.wait | counted(s));
             // A later one of the same queue would tell of it.
             let told = |s: &Step| s.class.is_some_and(|c| self.model.in_order(flight.class, c).1);
             let told = between.iter().any(|s| told(s) && s.control.write_barrier.is_some());
