@@ -268,8 +268,9 @@ fn rows(model: &Model, seen: &Seen, every: bool) -> String {
         }
         let (row, waits) = match (free.floor(), waited.floor()) {
             (Some(floor), _) => (floor, "no"),
-            (None, Some(floor)) => (floor, "yes"),
-            (None, None) => continue,
+            // A gap that is rare without a wait is no less real.
+            (None, Some(floor)) if free.0.first_key_value().is_none_or(|(gap, _)| *gap >= floor.0) => (floor, "yes"),
+            _ => continue,
         };
         let _ = writeln!(out, "{pair},{},{},{},{waits}", row.0, row.1, row.2);
     }
