@@ -32,7 +32,7 @@ pub struct Flight {
     pub limit: u16,
     /// A scoreboard was waited for on the shortest way, so that more cycles may have gone by.
     pub waited: bool,
-    /// Fewest later instructions that signal the same scoreboard.
+    /// Fewest later instructions that signal the same scoreboard, and not before it is done.
     pub behind: u8,
     /// Under which condition it executed, while the predicate still holds that value.
     pub guard: Option<Guard>,
@@ -140,7 +140,7 @@ impl State {
         }
     }
 
-    /// Waits until the count of a scoreboard is at most `most`.
+    /// Waits until the count of a scoreboard is at most `most`: who has more of them behind it in its queue is done by then.
     pub fn wait_for_count(&mut self, scoreboard: u8, most: u8) {
         self.flights
             .retain(|f| f.release >> scoreboard & 1 == 0 || f.behind < most);
@@ -173,11 +173,12 @@ impl State {
                 return false;
             }
             f.overwritten(step, writes);
-            if f.release & (written | read) != 0 {
-                f.behind = f.behind.saturating_add(1);
-            }
             // In a queue, who comes out tells of all before.
             let (reads, results) = teller.map_or((false, false), |c| rules.in_order(f.class, c));
+            let ordered = if f.write { results } else { reads };
+            if ordered && step.guard.is_none() && f.release & (written | read) != 0 {
+                f.behind = f.behind.saturating_add(1);
+            }
             match f.write {
                 true if results => f.release |= written,
                 false if reads && drains => return false,
