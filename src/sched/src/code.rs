@@ -173,6 +173,8 @@ pub struct Code {
     pub blocks: Vec<Range<u32>>,
     succ_start: Vec<u32>,
     succs: Vec<u32>,
+    /// Blocks that an address can name: functions of the section, and what no branch leads to. A kernel's beginning is none of them.
+    named: Vec<u32>,
 }
 
 impl Code {
@@ -185,6 +187,7 @@ impl Code {
             blocks: Vec::with_capacity(kernel.block_count()),
             succ_start: vec![0],
             succs: Vec::new(),
+            named: Vec::new(),
         };
         let labels = labels(kernel);
         let mut writes = Vec::new();
@@ -197,6 +200,9 @@ impl Code {
             code.succs.extend(block.successors().map(|(to, _)| to.index() as u32));
             code.succ_start.push(code.succs.len() as u32);
         }
+        let mut entered = code.succs[..code.succ_start.get(1).map_or(0, |end| *end as usize)].to_vec();
+        entered.sort_unstable();
+        code.named.extend(entered.into_iter().skip(1));
         code
     }
 
@@ -306,6 +312,14 @@ impl Code {
     /// The registers that an instruction writes.
     pub fn writes(&self, step: &Step) -> &[Touch] {
         &self.touches[step.writes.start as usize..step.writes.end as usize]
+    }
+
+    /// The blocks that a call may enter: of one to an address, all that an address can name.
+    pub fn callees<'a>(&'a self, step: &'a Step) -> &'a [u32] {
+        match step.flow {
+            Flow::Call if step.callee.is_none() => &self.named,
+            _ => step.callee.as_slice(),
+        }
     }
 
     /// The blocks that a block leads to.

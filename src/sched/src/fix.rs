@@ -85,7 +85,7 @@ impl<'m> Fixer<'m> {
             }
         }
         for (at, step) in code.steps.iter().enumerate() {
-            if let Some(to) = step.callee {
+            for &to in code.callees(step) {
                 ways[to as usize].push(Way::Call(at as u32));
             }
         }
@@ -180,11 +180,12 @@ impl<'m> Fixer<'m> {
             self.space(at, &mut state)?;
             self.clock[at as usize] = clock.issue(&self.code.steps[at as usize]);
             state.issue(&self.code, at, self.model);
-            let step = &self.code.steps[at as usize];
-            if let Some(to) = step.callee {
+            let callees = self.code.callees(&self.code.steps[at as usize]);
+            if !callees.is_empty() {
+                let callees: Vec<usize> = callees.iter().map(|to| *to as usize).collect();
                 let mut inside = state.clone();
                 inside.sort();
-                self.leave(Way::Call(at), inside, [to as usize].into_iter(), dirty);
+                self.leave(Way::Call(at), inside, callees.into_iter(), dirty);
             }
         }
         state.sort();

@@ -96,8 +96,8 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
                 }
             };
             block(code, rules, b, &mut state, None, &mut |step, state| {
-                let callee = code.steps[step as usize].callee;
-                callee.into_iter().for_each(|to| enter(to as usize, state));
+                let callees = code.callees(&code.steps[step as usize]);
+                callees.iter().for_each(|to| enter(*to as usize, state));
             });
             for &to in code.successors(b) {
                 enter(to as usize, on_edge(code, b, to as usize, &state).as_ref());
