@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels that show how long matrix products take: `probe mine` reads the least distances off what ptxas makes of them.
+"""Kernels that show how long matrix products and what works on tensor memory take: `probe mine` reads the least distances off what ptxas makes of them.
 
     tests/oracles/latencies.py TARGET OUT [PTXAS]
 
@@ -109,6 +109,102 @@ WRITERS = {
 }
 
 
+# Products of warpgroups: PTX before the operands, type of the result, registers of D and of A, and what stands behind the scale of D.
+GROUPS = {
+    "wh": ("m64n16k16.f32.f16.f16", "f32", 8, 4, ", 1, 1, 0, 1", ", 1, 1, 1"),
+    "whh": ("m64n16k16.f16.f16.f16", "b32", 4, 4, ", 1, 1, 0, 0", ", 1, 1, 0"),
+    "wb": ("m64n64k16.f32.bf16.bf16", "f32", 32, 4, ", 1, 1, 0, 0", ", 1, 1, 0"),
+    "wt": ("m64n8k8.f32.tf32.tf32", "f32", 4, 4, ", 1, 1", ", 1, 1"),
+    "wq": ("m64n16k32.f32.e4m3.e4m3", "f32", 8, 4, ", 1, 1", ", 1, 1"),
+    "wi": ("m64n16k32.s32.s8.s8", "b32", 8, 4, "", ""),
+    "wx": ("m64n8k256.s32.b1.b1.and.popc", "b32", 4, 4, "", ""),
+}
+# What makes one register of A, a sum or a descriptor before a product, from {x}.
+BEFORE = {
+    "alu": "xor.b32 {a}, {x}, {n}; xor.b32 x, x, {a};",
+    "shift": "shf.l.wrap.b32 {a}, {x}, {x}, 5; xor.b32 x, x, {a};",
+    "fma": "mad.lo.u32 {a}, {x}, {x}, {x}; xor.b32 x, x, {a};",
+    "half": "fma.rn.f16x2 {a}, {x}, {x}, {x}; xor.b32 x, x, {a};",
+    "pack": "mov.b32 f, x; cvt.rn.f16x2.f32 {a}, f, f; xor.b32 x, x, {a};",
+    "lds": "ld.shared.u32 {a}, [{in}+{n}];",
+    "lsu": "ld.global.u32 {a}, [{at}+{n}];",
+    "xu": "mov.b32 f, {x}; ex2.approx.ftz.f32 f, f; mov.b32 {a}, f;",
+    "dc": "ld.const.u32 {a}, [fixed+{n}];",
+    "step": "add.u64 u, u, 2;",
+    "wide": "add.u64 u, u, v;",
+    "fixed": "mov.u64 u, {n};",
+    "param": "ld.param.u64 u, [p1+{n}];",
+    "computed": "cvt.u64.u32 u, x; xor.b32 x, x, {n};",
+    "none": "",
+}
+# What stands behind it, before and behind the wait.
+BEHIND = {
+    "wait": ("", "0", ""),
+    "late": ("", "1", ""),
+    "read": ("", "0", "xor.b32 x, x, {d};"),
+    "sum": ("", "0", "mad.lo.u32 x, {d}, x, x;"),
+    "store": ("", "0", "st.global.u32 [at+{n}], {d};"),
+    "over": ("", "0", "mov.b32 {a}, {n};"),
+    "busy": ("xor.b32 x, x, {n}; mad.lo.u32 x, x, x, x;", "0", ""),
+}
+# What uses tensor memory, with {r} a list of eight registers made before.
+TENSOR = {
+    "st": "tcgen05.st.sync.aligned.32x32b.x8.b32 [t+{n}], {r};",
+    "stw": "tcgen05.st.sync.aligned.32x32b.x8.b32 [t+{n}], {r}; tcgen05.wait::st.sync.aligned;",
+    "ld": "tcgen05.ld.sync.aligned.32x32b.x8.b32 {r}, [t+{n}]; tcgen05.wait::ld.sync.aligned; xor.b32 x, x, {a};",
+    "ldld": "tcgen05.ld.sync.aligned.32x32b.x8.b32 {r}, [t]; tcgen05.ld.sync.aligned.32x32b.x4.b32 {{s0, s1, s2, s3}}, [t+8]; "
+    "tcgen05.wait::ld.sync.aligned; xor.b32 x, x, {a}; add.u32 x, x, s3;",
+    "mma": "tcgen05.mma.cta_group::1.kind::f16 [t], u, v, i, p; xor.b32 x, x, {a};",
+    "mmai": "tcgen05.mma.cta_group::1.kind::f8f6f4 [t], u, v, i, p; tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [s];",
+    "cp": "tcgen05.cp.cta_group::1.128x256b [t], u;",
+    "shiftd": "tcgen05.shift.cta_group::1.down [t]; add.u32 t, t, 32;",
+    "alloc": "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32; ld.shared.u32 t, [s];",
+    "free": "tcgen05.dealloc.cta_group::1.sync.aligned.b32 t, 32;",
+}
+
+
+def warpgroup(name, group, before, behind, turn):
+    shape, kind, nd, na, tail, tail_a = group
+    mma = "wgmma.mma_async.sync.aligned." + shape
+    listed = lambda letter, n: "{" + ", ".join(f"{letter}{i}" for i in range(n)) + "}"
+    lines = [
+        f".visible .entry {name}(.param .u64 p0, .param .align 8 .b8 p1[512]) {{",
+        f".reg .b64 at, u, v; .reg .b32 s, x, a<4>, r<2>; .reg .f32 f; .reg .{kind} d<{nd}>;",
+        ".shared .align 128 .b8 room[4096];",
+        "ld.param.u64 at, [p0]; mov.u32 s, room; ld.global.u32 x, [at]; ld.param.u64 u, [p1]; ld.param.u64 v, [p1+8];",
+    ]
+    lines += [f"ld.global.b32 a{i}, [at+{16 + 4 * i}];" for i in range(na)]
+    lines += [f"ld.global.b32 d{i}, [at+{48 + 4 * i}];" for i in range(nd)]
+    first, count, last = behind
+    for n in range(LINKS):
+        place = {"d": "r1", "x": "x", "a": f"a{(n + turn) % na}", "at": "at", "in": "s", "n": 4 * n + 32 * turn}
+        in_registers = n % 2 == 0 or "{a}" in before
+        a, rest = (listed("a", na), tail_a) if in_registers and turn % 4 else ("u", tail)
+        lines += [before.format(**{**place, "n": 8 * n + 16}), "wgmma.fence.sync.aligned;"]
+        lines += [f"{mma} {listed('d', nd)}, {a}, v, 1{rest};", "wgmma.commit_group.sync.aligned;", first.format(**place)]
+        lines += [f"wgmma.wait_group.sync.aligned {count};", f"mov.b32 r1, d{(n + turn) % nd};", last.format(**place)]
+    lines.append("wgmma.wait_group.sync.aligned 0;")
+    lines += [f"st.global.b32 [at+{1024 + 4 * i}], d{i};" for i in range(nd)]
+    return "\n".join(lines + ["st.global.u32 [at+128], x;", "ret;", "}"])
+
+
+def tensor(name, use, before, turn):
+    listed = "{" + ", ".join(f"a{i}" for i in range(8)) + "}"
+    lines = [
+        f".visible .entry {name}(.param .u64 p0, .param .align 8 .b8 p1[512]) {{",
+        ".reg .b64 at, u, v; .reg .b32 s, x, t, i, a<8>, s<4>; .reg .f32 f; .reg .pred p;",
+        ".shared .align 128 .b8 room[4096];",
+        "ld.param.u64 at, [p0]; mov.u32 s, room; ld.global.u32 x, [at]; ld.param.u64 u, [p1]; ld.param.u64 v, [p1+8];",
+        "ld.param.u32 t, [p1+16]; ld.param.u32 i, [p1+20]; setp.ne.u32 p, t, i;",
+    ]
+    lines += [f"ld.global.b32 a{i}, [at+{16 + 4 * i}];" for i in range(8)]
+    for n in range(LINKS):
+        place = {"r": listed, "x": "x", "a": f"a{(n + turn) % 8}", "at": "at", "in": "s", "n": 8 * n + 16}
+        lines += [before.format(**place), use.format(**place)]
+    lines += [f"st.global.b32 [at+{164 + 4 * i}], a{i};" for i in range(8)]
+    return "\n".join(lines + ["st.global.u32 [at+128], x;", "ret;", "}"])
+
+
 def kernel(name, product, body, turn):
     instruction, _, nd, na, nb, nc, behind = product
     mma = "mma.sync.aligned." + instruction
@@ -179,6 +275,13 @@ def main():
         bodies = {**READERS, **UNIFORM}
         kernels = [vote(f"vote_{kind}_{what}_{n}", producer, body, n) for what, body in bodies.items() for n in range(KERNELS)]
         build(ptxas, target, out, kind, kernels)
+    for shape, group in GROUPS.items():
+        bodies = [(f"{a}_{b}", BEFORE[a], BEHIND[b]) for a in BEFORE for b in BEHIND]
+        kernels = [warpgroup(f"warpgroup_{shape}_{what}_{n}", group, a, b, n) for what, a, b in bodies for n in range(4)]
+        build(ptxas, target, out, shape, kernels)
+    for what, use in TENSOR.items():
+        kernels = [tensor(f"tensor_{what}_{a}_{n}", use, BEFORE[a], n) for a in BEFORE for n in range(KERNELS)]
+        build(ptxas, target, out, what, kernels)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,8 @@ enum {
   SASS_SPACE_CONSTANT = 5,
   SASS_SPACE_TEXTURE = 6,
   SASS_SPACE_SURFACE = 7,
-  SASS_SPACE_ATTRIBUTE = 8
+  SASS_SPACE_ATTRIBUTE = 8,
+  SASS_SPACE_TENSOR = 9
 };
 
 /* What all instructions of one form with the same modifiers share. Lives as long as the process; two instructions of the same

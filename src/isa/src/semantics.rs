@@ -75,6 +75,8 @@ coded! {
         Surface,
         /// Graphics stages.
         Attribute,
+        /// Tensor memory of the multiprocessor.
+        Tensor,
     }
 }
 

@@ -10,7 +10,7 @@ use ir::{Flow, Kernel};
 use isa::{Control, Effects, Isa, Word};
 
 use crate::check::check_code;
-use crate::code::{Code, Step};
+use crate::code::{Code, GROUPS, Step};
 use crate::estimate::estimate;
 use crate::fix::{Fixer, set_stall};
 use crate::model::Model;
@@ -146,7 +146,11 @@ impl Facts {
             wait: before.wait & self.kept,
             reuse: 0,
         };
-        let stall = isa.form(step.form).and_then(|f| model.least_stall(f.mnemonic()));
+        // The least count behind a mnemonic is not that behind one of its forms that waits.
+        let form = isa
+            .form(step.form)
+            .filter(|_| step.counted.is_none_or(|c| c.0 != GROUPS));
+        let stall = form.and_then(|f| model.least_stall(f.mnemonic()));
         // Of an instruction that was seen too rarely nothing is known but this.
         set_stall(&mut control, stall.unwrap_or(before.stall));
         control
@@ -166,7 +170,7 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
                 state.wait_for_count(scoreboard, most);
             }
             let leaves = step.flow == Flow::Return || step.flow == Flow::Call && step.callee.is_none();
-            let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER));
+            let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER)) && can_wait(code.isa, step);
             if leaves || fences {
                 limits.insert(at, state.clone());
             }
@@ -174,6 +178,15 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
         }
     }
     limits
+}
+
+/// Whether the form of an instruction has room for a wait: what cannot ask whether loads are done relies on none.
+fn can_wait(isa: &Isa, step: &Step) -> bool {
+    let waiting = Control {
+        wait: 1,
+        ..step.control
+    };
+    isa.decode(waiting.apply(step.word)).form == step.form
 }
 
 fn assign_to(mut code: Code, model: &Model, facts: Facts) -> Result<Code, Unrepaired> {

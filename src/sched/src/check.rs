@@ -6,15 +6,27 @@ use std::fmt;
 use ir::Kernel;
 use isa::{Control, Isa, Word};
 
-use crate::code::{Code, Reg, file_of};
-use crate::model::{Lack, Model, Source};
+use crate::code::{Code, GROUPS, Reg, file_of};
+use crate::model::{Lack, Model};
 use crate::reuse;
+use crate::source::Source;
 use crate::state::Flight;
 use crate::walk::{self, Dependence, InFlight, Kind, Listener};
 
 /// Cycles between an instruction that will signal a scoreboard and one that waits for it; with fewer the wait can come before the count
 /// went up (mined: no vendor kernel has less, tens of thousands have exactly that).
 pub const SIGNAL: u16 = 2;
+/// The same for what counts groups of matrix products (seen: `ptxas` never has less).
+const GROUP_SIGNAL: u16 = 3;
+
+/// Cycles between an instruction that will signal and one that waits for it, by the first one's signals that are waited for.
+pub(crate) fn signal(release: u8) -> u16 {
+    if release >> GROUPS & 1 == 1 {
+        GROUP_SIGNAL
+    } else {
+        SIGNAL
+    }
+}
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,7 +98,7 @@ impl Hazard {
             }
             Hazard::EarlyWait => {
                 "A scoreboard counts up a cycle after the instruction that will signal it issues; a wait that comes sooner sees 0 and goes \
-                 on. Put 2 cycles between them."
+                 on. Put as many cycles between them as are required."
             }
             Hazard::Reuse => {
                 "The .reuse flag keeps an operand for the same slot of the next instructions; its register is overwritten before they \
@@ -124,7 +136,7 @@ pub struct Finding {
     pub found: Option<u16>,
     /// Where the requirement comes from.
     pub source: Option<Source>,
-    /// Scoreboards that would tell, as bits.
+    /// Scoreboards that would tell, as bits; [`GROUPS`] among them.
     pub scoreboards: u8,
 }
 
@@ -143,9 +155,14 @@ impl fmt::Display for Finding {
             )?;
         }
         if self.scoreboards != 0 {
-            let names = (0..6)
-                .filter(|n| self.scoreboards >> n & 1 == 1)
-                .map(|n: u8| format!("SB{n}"));
+            let name = |n| {
+                if n == GROUPS {
+                    "gsb0".to_owned()
+                } else {
+                    format!("SB{n}")
+                }
+            };
+            let names = (0..=GROUPS).filter(|n| self.scoreboards >> n & 1 == 1).map(name);
             write!(f, ", {}", names.collect::<Vec<_>>().join(" or "))?;
         }
         if let (Some(required), Some(found)) = (self.required, self.found) {
@@ -315,9 +332,9 @@ impl Listener for Found<'_> {
     }
 
     fn wait(&mut self, _code: &Code, at: u32, flight: &Flight) {
-        if flight.elapsed < SIGNAL {
-            let source = Source::Signal;
-            self.add(Hazard::EarlyWait, None, at, flight, Some((SIGNAL, source)));
+        let needed = signal(flight.release);
+        if flight.elapsed < needed {
+            self.add(Hazard::EarlyWait, None, at, flight, Some((needed, Source::Signal)));
         }
     }
 }

@@ -15,7 +15,15 @@ struct Row {
     /// All of these, joined with `.`; `*`: whichever.
     modifier: &'static str,
     space: Option<Space>,
-    halves: bool,
+}
+
+/// Classes of the parts of an instruction's registers, where latencies tell them apart.
+#[derive(Clone, Copy)]
+pub(crate) enum Parts {
+    /// 64-bit results and operands come in halves: lower and upper half of a result, then of an operand.
+    Halves([ClassId; 4]),
+    /// What is summed up stays in the pipe: the sum, read and written, and other operands.
+    Sums([ClassId; 2]),
 }
 
 /// All classes.
@@ -23,8 +31,8 @@ pub struct Classes {
     names: Vec<String>,
     /// By pipe.
     rows: [Vec<Row>; PIPES],
-    /// By class: those of the lower and upper half of a 64-bit result, and of a 64-bit operand.
-    halves: Vec<Option<[ClassId; 4]>>,
+    /// By class.
+    parts: Vec<Option<Parts>>,
 }
 
 /// Pipes that there are.
@@ -38,30 +46,33 @@ impl Classes {
         let mut classes = Classes {
             names: Vec::new(),
             rows: Default::default(),
-            halves: Vec::new(),
+            parts: Vec::new(),
         };
+        let mut parted = Vec::new();
         for line in TEXT.lines().skip(1) {
             let cells: Vec<&'static str> = line.splitn(7, ',').collect();
-            let [name, pipe, mnemonic, modifier, space, halves, _] = cells[..] else {
+            let [name, pipe, mnemonic, modifier, space, parts, _] = cells[..] else {
                 panic!("latency/classes.csv: `{line}` has not 7 cells");
             };
+            let class = classes.intern(name);
+            parted.push((class, parts));
             let row = Row {
-                class: classes.intern(name),
+                class,
                 mnemonic,
                 modifier,
                 space: (space == "shared").then_some(Space::Shared),
-                halves: halves == "yes",
             };
             classes.rows[pipe_named(pipe) as usize].push(row);
         }
-        let whole = classes.rows.iter().flatten().filter(|r| r.halves).map(|r| r.class);
-        for class in whole.collect::<Vec<_>>() {
-            let half = |classes: &mut Classes, suffix| {
-                let name = format!("{}.{suffix}", classes.name(class));
-                classes.intern(&name)
+        for (class, parts) in parted {
+            let part = |suffix| format!("{}.{suffix}", classes.name(class));
+            classes.parts[usize::from(class.0)] = match parts {
+                "halves" => Some(Parts::Halves(
+                    ["lo", "hi", "clo", "chi"].map(part).map(|n| classes.intern(&n)),
+                )),
+                "sums" => Some(Parts::Sums(["sum", "operand"].map(part).map(|n| classes.intern(&n)))),
+                _ => None,
             };
-            let four = ["lo", "hi", "clo", "chi"].map(|s| half(&mut classes, s));
-            classes.halves[usize::from(class.0)] = Some(four);
         }
         classes
     }
@@ -69,7 +80,7 @@ impl Classes {
     fn intern(&mut self, name: &str) -> ClassId {
         let n = self.names.iter().position(|n| n == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
-            self.halves.push(None);
+            self.parts.push(None);
             self.names.len() - 1
         });
         ClassId(n as u8)
@@ -89,9 +100,9 @@ impl Classes {
         Some(row.class)
     }
 
-    /// Whether 64-bit results and operands of the class come in halves: the classes of lower and upper half of a result, then of an operand.
-    pub(crate) fn halves(&self, class: ClassId, port: Port) -> Option<[ClassId; 4]> {
-        self.halves[usize::from(class.0)].filter(|_| port == Port::R)
+    /// The classes of the parts of what an instruction touches through a port.
+    pub(crate) fn parts(&self, class: ClassId, port: Port) -> Option<Parts> {
+        self.parts[usize::from(class.0)].filter(|_| port == Port::R)
     }
 
     /// The name.

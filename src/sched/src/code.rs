@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use ir::{Flow, Kernel, OpKind};
-use isa::{Control, Dir, Effects, FieldKind, FormId, Inst, Isa, Latency, OperandIx, RegFile, Space, Word};
+use isa::{Control, Dir, Effects, FieldKind, FormId, Inst, Isa, Latency, OperandIx, Pipe, RegFile, Space, Word};
 
-use crate::class::{ClassId, Classes};
+use crate::class::{ClassId, Classes, Parts};
 
 /// A register of any file as one number.
 pub type Reg = u16;
@@ -83,6 +83,9 @@ pub struct Touch {
     pub class: ClassId,
 }
 
+/// The most registers of one [`Touch`].
+const WIDEST: u8 = 32;
+
 impl Touch {
     /// These registers, each half with its own class where there are two; a single register is an upper half.
     fn split(self, halves: Option<[ClassId; 2]>, out: &mut Vec<Touch>) {
@@ -125,6 +128,9 @@ pub struct Guard {
     pub negated: bool,
 }
 
+/// What counts groups of matrix products (`gsb0`), as a scoreboard behind the six others.
+pub const GROUPS: u8 = 6;
+
 /// One instruction.
 #[derive(Clone, Debug)]
 pub struct Step {
@@ -149,16 +155,27 @@ pub struct Step {
     pub guard: Option<Guard>,
     /// Scoreboards that it waits for, one bit each, in its control word or by its own meaning (`DEPBAR`).
     pub wait: u8,
-    /// A scoreboard, and the count that it waits for it to fall to.
+    /// A scoreboard or [`GROUPS`], and the count that it waits for it to fall to.
     pub counted: Option<(u8, u8)>,
     /// The block that a call enters, where it is known: not that of a call to an address in a register, nor of one that is yet to be linked.
     pub callee: Option<u32>,
+    /// Of matrix products of warpgroups the one that tells that its group is done, as a bit beside those of scoreboards; else 0.
+    pub group: u8,
     /// Those of `wait` that it names by its own meaning.
     named: u8,
     /// What its form touches and its mask leaves out: nothing waits for that, but in SSA it is an operand or a result.
     left_out: Box<[(Reg, Dir)]>,
     reads: Range<u32>,
     writes: Range<u32>,
+}
+
+impl Step {
+    /// What it waits for as it issues, so that a signal that is not counted yet is missed: scoreboards of its control word, and [`GROUPS`], as bits.
+    /// What waits for others by its own meaning does so in its pipe, after it has issued.
+    pub(crate) fn awaited_at_issue(&self) -> u8 {
+        let groups = self.counted.is_some_and(|c| c.0 == GROUPS);
+        self.control.wait | u8::from(groups) << GROUPS
+    }
 }
 
 /// The code of one section.
@@ -203,7 +220,34 @@ impl Code {
         let mut entered = code.succs[..code.succ_start.get(1).map_or(0, |end| *end as usize)].to_vec();
         entered.sort_unstable();
         code.named.extend(entered.into_iter().skip(1));
+        if let Some((arrive, product)) = classes.named("arrive").zip(classes.named("gmma")) {
+            code.products(arrive, product);
+        }
         code
+    }
+
+    /// Products of warpgroups. `WARPGROUP.ARRIVE` says that the registers are there which those behind it use, up to the next one: so it is as
+    /// if it read them.
+    fn products(&mut self, arrive: ClassId, product: ClassId) {
+        for block in self.blocks.clone() {
+            let mut used: Vec<Touch> = Vec::new();
+            for at in block.rev() {
+                let step = &self.steps[at as usize];
+                let start = self.touches.len() as u32;
+                if step.class == Some(product) {
+                    let registers = self.reads(step).iter().filter(|t| t.port == Port::R);
+                    used.extend(registers.map(|t| Touch { class: arrive, ..*t }));
+                    if !sums_in_place(self.isa, step) {
+                        self.steps[at as usize].class = None;
+                    }
+                } else if step.class == Some(arrive) {
+                    let own = self.reads(step).to_vec();
+                    self.touches.extend(own);
+                    self.touches.append(&mut used);
+                    self.steps[at as usize].reads = start..self.touches.len() as u32;
+                }
+            }
+        }
     }
 
     /// `writes` is empty, and is so again: room that many instructions use.
@@ -250,6 +294,7 @@ impl Code {
             flow,
             guard,
             wait: control.wait | set,
+            group: u8::from(class.is_some() && is_last_of_group(isa, inst)) << GROUPS,
             named: set,
             left_out: left_out.map(|a| (reg(a.file, a.reg), a.dir)).collect(),
             counted,
@@ -358,22 +403,38 @@ fn touches_of(
             continue;
         }
         let port = Port::of(access.file, access.operand == OperandIx::Guard);
-        let whole = Touch {
-            first: reg(access.file, access.reg),
-            width: access.width.min(32),
-            port,
-            class: class.unwrap_or(ClassId(0)),
+        let class = class.unwrap_or(ClassId(0));
+        let parts = classes.parts(class, port);
+        let is_sum = |a: isa::Access| a.dir.writes() && (a.file, a.reg) == (access.file, access.reg);
+        let class = match parts {
+            Some(Parts::Sums([sum, _])) if isa.accesses(inst).any(is_sum) => sum,
+            Some(Parts::Sums([_, operand])) => operand,
+            _ => class,
         };
-        let halves = class.and_then(|c| classes.halves(c, port));
-        let of_result = |[lo, hi, ..]: [ClassId; 4]| [lo, hi];
-        let of_operand = |[.., lo, hi]: [ClassId; 4]| [lo, hi];
+        let [halves_read, halves_written] = match parts {
+            Some(Parts::Halves([lo, hi, clo, chi])) => [(access.width == 2).then_some([clo, chi]), Some([lo, hi])],
+            _ => [None, None],
+        };
         if access.dir.reads() {
-            whole.split(halves.map(of_operand).filter(|_| whole.width == 2), reads);
+            pieces(isa, &access, port, class).for_each(|t| t.split(halves_read, reads));
         }
         if access.dir.writes() {
-            whole.split(halves.map(of_result), writes);
+            pieces(isa, &access, port, class).for_each(|t| t.split(halves_written, writes));
         }
     }
+}
+
+/// The registers of an access in runs that are not too long. The zero register ends a file: no tuple goes on behind it.
+fn pieces(isa: &Isa, access: &isa::Access, port: Port, class: ClassId) -> impl Iterator<Item = Touch> + use<> {
+    let is_there = |n: &u8| access.reg.checked_add(*n).is_some_and(|r| !isa.is_zero(access.file, r));
+    let width = (0..access.width).take_while(is_there).count() as u8;
+    let first = reg(access.file, access.reg);
+    (0..width).step_by(WIDEST.into()).map(move |n| Touch {
+        first: first + Reg::from(n),
+        width: (width - n).min(WIDEST),
+        port,
+        class,
+    })
 }
 
 /// Whether two kernels are the same to the hazard rules: one scheduled as the other is free of hazards if that is.
@@ -388,6 +449,7 @@ pub fn same_timing(a: &Code, b: &Code) -> bool {
                 s.guard,
                 s.wait,
                 s.counted,
+                s.group,
                 s.callee,
                 s.effects,
                 s.early_predicate,
@@ -415,18 +477,47 @@ fn is_left_out(access: &isa::Access, mask: Option<u64>) -> bool {
 
 /// The scoreboards that an instruction names as awaited: a set, and one with the count that it is to fall to.
 fn awaited(isa: &Isa, inst: Inst) -> (u8, Option<(u8, u8)>) {
-    let Some(form) = isa.form(inst.form).filter(|f| f.mnemonic() == "DEPBAR") else {
+    let Some(form) = isa.form(inst.form) else {
         return (0, None);
     };
-    let mut set = 0;
-    for operand in (0..isa.operand_count(inst)).filter_map(|n| isa.operand(inst, n)) {
-        let names = operand.shape().strip_prefix('{').and_then(|s| s.strip_suffix('}'));
-        let names = names
-            .into_iter()
-            .flat_map(|s| s.split(','))
-            .filter_map(|n| n.parse::<u8>().ok());
-        names.for_each(|n| set |= 1u8.checked_shl(n.into()).unwrap_or(0));
-    }
     let number = |name: &str| form.field(name).map(|f| form.fields()[f].get(inst.word) as u8);
-    (set, number("0.SB0").zip(number("1.X0")))
+    match form.mnemonic() {
+        "WARPGROUP" if isa.has_modifier(inst, "DEPBAR") => (0, number("1.X0").map(|most| (GROUPS, most))),
+        "DEPBAR" => {
+            let mut set = 0;
+            for shape in shapes(isa, inst) {
+                let names = shape.strip_prefix('{').and_then(|s| s.strip_suffix('}'));
+                let names = names.into_iter().flat_map(|s| s.split(','));
+                let names = names.filter_map(|n| n.parse::<u8>().ok());
+                names.for_each(|n| set |= 1u8.checked_shl(n.into()).unwrap_or(0));
+            }
+            (set, number("0.SB0").zip(number("1.X0")))
+        }
+        _ => (0, None),
+    }
+}
+
+/// Whether a product of warpgroups adds to what it writes, or to nothing: what it does else nobody has seen.
+fn sums_in_place(isa: &Isa, step: &Step) -> bool {
+    let inst = Inst {
+        word: step.word,
+        form: step.form,
+    };
+    let descriptor = shapes(isa, inst).position(|shape| shape.starts_with("gdesc"));
+    let sum = |a: &isa::Access| descriptor.is_some_and(|n| a.operand == OperandIx::Printed(n as u8 + 1));
+    let written = isa.accesses(inst).find(|a| a.dir.writes());
+    isa.accesses(inst)
+        .filter(sum)
+        .all(|a| a.is_zero || written.is_some_and(|w| w.reg == a.reg))
+}
+
+/// Whether an instruction signals [`GROUPS`].
+fn is_last_of_group(isa: &Isa, inst: Inst) -> bool {
+    isa.semantics(inst).pipe == Pipe::Tensor
+        && isa.semantics(inst).latency == Latency::Scoreboard
+        && shapes(isa, inst).any(|shape| shape == "gsb0")
+}
+
+fn shapes(isa: &Isa, inst: Inst) -> impl Iterator<Item = &'static str> {
+    (0..isa.operand_count(inst)).filter_map(move |n| Some(isa.operand(inst, n)?.shape()))
 }

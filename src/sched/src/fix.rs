@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use ir::Flow;
 use isa::{Control, Effects};
 
-use crate::check::SIGNAL;
+use crate::check::signal;
 use crate::class::ClassId;
-use crate::code::{Code, Port, Step};
+use crate::code::{Code, GROUPS, Port, Step};
 use crate::model::{Lack, Model};
 use crate::scoreboard::{Interval, Place, choose};
 use crate::state::{FAR, Flight, State};
@@ -214,12 +214,13 @@ impl<'m> Fixer<'m> {
 
     /// Makes an instruction wait for all that only a scoreboard tells of; `now` is when it would issue.
     fn wait(&mut self, at: u32, state: &mut State, now: u64) -> Result<(), Stuck> {
+        let step = &self.code.steps[at as usize];
         let Step {
-            wait: present, control, ..
-        } = self.code.steps[at as usize];
-        self.settle_signals(at, control.wait, state)?;
+            wait: present, counted, ..
+        } = *step;
+        self.settle_signals(at, step.awaited_at_issue(), state)?;
         state.wait(present);
-        if let Some((scoreboard, most)) = self.code.steps[at as usize].counted {
+        if let Some((scoreboard, most)) = counted {
             state.wait_for_count(scoreboard, most);
         }
         self.drop_what_is_over(at, state, now)?;
@@ -273,6 +274,10 @@ impl<'m> Fixer<'m> {
     }
 
     fn wait_for(&mut self, at: u32, scoreboard: u8, state: &mut State) -> Result<(), Stuck> {
+        if scoreboard == GROUPS {
+            let why = "only a WARPGROUP.DEPBAR waits for a group of matrix products, and none does before";
+            return Err(Stuck { at, why });
+        }
         let bit = 1u8 << scoreboard;
         state.flights.iter_mut().for_each(|f| f.release |= own(&self.code, f));
         self.settle_signals(at, bit, state)?;
@@ -403,11 +408,11 @@ impl<'m> Fixer<'m> {
     /// Makes room between instructions that will signal scoreboards and a wait for those.
     fn settle_signals(&mut self, at: u32, mask: u8, state: &mut State) -> Result<(), Stuck> {
         loop {
-            let early = |f: &&Flight| f.release & mask != 0 && f.elapsed < SIGNAL;
+            let early = |f: &&Flight| f.release & mask != 0 && f.elapsed < signal(f.release);
             let Some(flight) = state.flights.iter().find(early).copied() else {
                 return Ok(());
             };
-            if !self.delay(at, &flight, SIGNAL - flight.elapsed, state)? {
+            if !self.delay(at, &flight, signal(flight.release) - flight.elapsed, state)? {
                 return Ok(());
             }
         }
@@ -536,10 +541,12 @@ impl<'m> Fixer<'m> {
     /// Cycles that an instruction comes too early where that is in flight.
     fn missing(&self, at: u32, state: &State) -> u16 {
         let mut state = state.clone();
-        let Step { wait, control, .. } = self.code.steps[at as usize];
-        let early = state.flights.iter().filter(|f| f.release & control.wait != 0);
-        let early = early.map(|f| SIGNAL.saturating_sub(f.elapsed)).max().unwrap_or(0);
-        state.wait(wait);
+        let step = &self.code.steps[at as usize];
+        let awaited = step.awaited_at_issue();
+        let awaited = state.flights.iter().filter(|f| f.release & awaited != 0);
+        let early = awaited.map(|f| signal(f.release).saturating_sub(f.elapsed)).max();
+        let early = early.unwrap_or(0);
+        state.wait(step.wait);
         let each = self.dependences(at, &state).into_iter();
         let each = each.map(|d| match self.model.lack(&self.code, &d) {
             Lack::Cycles(cycles, _) => cycles - d.flight.elapsed,
@@ -563,7 +570,7 @@ const LOOK_AHEAD: u32 = 8;
 fn own(code: &Code, f: &Flight) -> u8 {
     let control = &code.steps[f.step as usize].control;
     let bit = |b: Option<u8>| b.map_or(0, |b| 1u8 << (b & 7));
-    bit(control.write_barrier) | if f.write { 0 } else { bit(control.read_barrier) }
+    bit(control.write_barrier) | code.steps[f.step as usize].group | if f.write { 0 } else { bit(control.read_barrier) }
 }
 
 /// Another stall count, with the bits beside it that go with it: operand-cache flags only mean that where the warp keeps issuing.

@@ -12,7 +12,8 @@
 //!   the nearest: sm_70 and sm_72 those of sm_75, sm_90 those of sm_80 (of sm_100 for `R2UR`), all above sm_100 those of sm_100.
 //! - `SM87.csv` and the like: the least gaps in vendor code, by `probe mine`. Of targets whose rows are another's they decide.
 //! - `spread.csv`: how much sooner or later than `alu` other classes read what only `alu` was seen to read.
-//! - `queues.csv`: which classes read operands or give results in order.
+//! - `akin.csv`: classes that were seen too rarely, and those whose numbers they take.
+//! - `queues.csv`: which classes read operands or give results in order, and hand on what they sum up.
 
 mod assign;
 mod check;
@@ -27,6 +28,7 @@ mod repair;
 mod reuse;
 mod scoreboard;
 mod sharing;
+mod source;
 pub mod state;
 pub mod time;
 pub mod walk;
@@ -34,7 +36,8 @@ pub mod walk;
 pub use assign::{Scheduled, assign, schedule};
 pub use check::{Finding, Hazard, Report, SIGNAL, check, check_code};
 pub use estimate::{Block, estimate};
-pub use model::{Model, Source};
+pub use model::Model;
 pub use repair::{Repaired, Unrepaired, repair, repair_code};
 pub use reuse::more_reuse;
 pub use sharing::conflicts;
+pub use source::Source;

@@ -7,59 +7,10 @@ use isa::{Effects, Latency, RegFile, Target};
 
 use crate::class::{ClassId, Classes};
 use crate::code::{Code, Port, Step, file_of};
+use crate::source::Source;
 use crate::state::{FAR, Flight};
 use crate::time::Times;
 use crate::walk::{Dependence, Kind, Rules};
-
-/// Where a number comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// Mesa's NAK compiler.
-    Nak,
-    /// Mesa's NAK compiler, of a target that is akin: of this one it knows nothing.
-    Kin(&'static str),
-    /// The least gap in vendor code, seen at that many places.
-    Mined {
-        /// Places with exactly this gap.
-        sites: u32,
-        /// Kernels that they are in.
-        kernels: u32,
-        /// Only seen with a wait for some scoreboard between the two. Where both were seen, the least gaps with and without one are
-        /// mostly the same (`probe mine` says for how many pairs); for these it is assumed.
-        waits: bool,
-    },
-    /// Both go through one queue, in order.
-    InOrder,
-    /// Mined for another reader, and NAK says how much sooner or later this one reads.
-    Spread,
-    /// Mined for another overwriter, whose result is there no later.
-    Sooner,
-    /// What both take until the same reader may follow.
-    Derived,
-    /// A scoreboard counts up this long after the issue.
-    Signal,
-    /// No number for this pair: the largest for the earlier instruction's class.
-    Largest,
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Source::Nak => f.write_str("Mesa NAK"),
-            Source::Kin(tables) => write!(f, "Mesa NAK, of {tables}"),
-            Source::Mined { sites, kernels, waits } => {
-                let how = if *waits { ", all with a wait between" } else { "" };
-                write!(f, "mined: {sites} sites in {kernels} kernels{how}")
-            }
-            Source::InOrder => f.write_str("one queue, in order"),
-            Source::Spread => f.write_str("mined for another reader"),
-            Source::Sooner => f.write_str("mined for a result that is there sooner"),
-            Source::Derived => f.write_str("from how long both take"),
-            Source::Signal => f.write_str("mined: the least in any vendor kernel"),
-            Source::Largest => f.write_str("largest for the class"),
-        }
-    }
-}
 
 /// What a dependence needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +38,15 @@ pub(crate) enum Lack {
     Number,
 }
 
+/// What is in order between two classes.
+#[derive(Clone, Copy, Default)]
+struct Order {
+    reads: bool,
+    writes: bool,
+    /// What the earlier sums up is handed on to the later inside of the pipe.
+    sums: bool,
+}
+
 /// The latency model of a family of targets.
 pub struct Model {
     classes: Classes,
@@ -97,10 +57,10 @@ pub struct Model {
     /// By class: after how many cycles its operands are read, its results written for every other, and convergence barriers that it writes;
     /// [`FAR`] + 1 if only a scoreboard tells.
     done: Vec<[u16; 3]>,
-    /// By class: reads and writes in order with each class.
-    order: Vec<(bool, bool)>,
-    /// Classes of the uniform datapath that take its registers late.
-    late: [Option<ClassId>; 2],
+    /// By class, with each class.
+    order: Vec<Order>,
+    /// Classes of the uniform datapath that take its registers late, and all but the last its predicates too.
+    late: [Option<ClassId>; 3],
     adu: Option<ClassId>,
     times: Times,
     /// The least stall count behind a mnemonic in vendor code.
@@ -157,6 +117,7 @@ pub const STALL: &str = "STALL";
 const NAK: &str = include_str!("../latency/nak.csv");
 const SPREAD: &str = include_str!("../latency/spread.csv");
 const QUEUES: &str = include_str!("../latency/queues.csv");
+const AKIN: &str = include_str!("../latency/akin.csv");
 
 impl Model {
     /// The model of a target, made at its first use.
@@ -175,6 +136,7 @@ impl Model {
         }
         model.spread(&nak);
         model.loads_overwrite();
+        model.take_from_kin(&tables);
         model.sum_up();
         model
     }
@@ -200,8 +162,8 @@ impl Model {
             needs: vec![None; Kind::ALL.len() * Port::ALL.len() * n * n],
             largest: vec![None; Kind::ALL.len() * Port::ALL.len() * n],
             done: vec![[FAR + 1; 3]; n],
-            order: vec![(false, false); n * n],
-            late: ["udp", "tma"].map(|c| classes.named(c)),
+            order: vec![Order::default(); n * n],
+            late: ["udp", "tma", "utc"].map(|c| classes.named(c)),
             adu: classes.named("adu"),
             times: Times::new(&classes),
             stalls: HashMap::new(),
@@ -210,12 +172,13 @@ impl Model {
         for line in QUEUES.lines().skip(1) {
             let mut cells = line.split(',').skip(1);
             let classes = model.list(cells.next().unwrap_or(""));
-            let reads = cells.next() == Some("in order");
-            let writes = cells.next() == Some("in order");
+            let [reads, writes, sums] = [(); 3].map(|()| cells.next() == Some("in order"));
             for a in &classes {
                 for b in &classes {
                     let order = &mut model.order[usize::from(a.0) * n + usize::from(b.0)];
-                    *order = (order.0 || reads, order.1 || writes);
+                    order.reads |= reads;
+                    order.writes |= writes;
+                    order.sums |= sums;
                 }
             }
         }
@@ -349,6 +312,29 @@ impl Model {
         }
     }
 
+    /// Classes that are too rare take what is known of those that read and overwrite registers alike.
+    fn take_from_kin(&mut self, tables: &Tables) {
+        let all: Vec<ClassId> = self.classes.all().collect();
+        for line in AKIN.lines().skip(1) {
+            let cells: Vec<&str> = line.splitn(5, ',').collect();
+            let [of, ports, classes, kin, _] = cells[..] else {
+                continue;
+            };
+            let (Some(kin), true) = (self.classes.named(kin), of.split(' ').any(|t| t == tables.mined.0)) else {
+                continue;
+            };
+            let ports = Port::ALL.into_iter().filter(|p| ports == "*" || ports == p.name());
+            let ways = ports.flat_map(|port| Kind::ALL.map(|kind| (kind, port)));
+            for ((kind, port), earlier) in ways.flat_map(|way| all.iter().map(move |class| (way, *class))) {
+                let known = self.row(kind, port, earlier, kin);
+                for class in self.list(classes) {
+                    let at = self.place_of(kind, port, earlier, class);
+                    self.needs[at] = self.needs[at].or(known.map(|(cycles, _)| (cycles, Source::Akin)));
+                }
+            }
+        }
+    }
+
     fn set(&mut self, kind: &str, port: &str, a: ClassId, b: ClassId, cycles: &str, source: Source) {
         let kind = Kind::ALL.into_iter().find(|k| k.name() == kind);
         let port = Port::ALL.into_iter().find(|p| p.name() == port);
@@ -422,6 +408,10 @@ impl Model {
         self.in_order(earlier, later).0
     }
 
+    fn order(&self, earlier: ClassId, later: ClassId) -> Order {
+        self.order[usize::from(earlier.0) * self.classes.all().count() + usize::from(later.0)]
+    }
+
     /// What a dependence lacks; of instructions that no table knows nothing is asked, they are a finding of their own.
     pub(crate) fn lack(&self, code: &Code, d: &Dependence) -> Lack {
         let earlier = &code.steps[d.flight.step as usize];
@@ -430,6 +420,9 @@ impl Model {
         }
         // A barrier register is written inside of the unit; the scoreboard tells of the general register beside it.
         let told = d.port != Port::B;
+        if d.kind == Kind::Raw && self.order(d.flight.class, d.class).sums {
+            return Lack::Nothing;
+        }
         if told && d.kind == Kind::Raw && earlier.control.write_barrier.is_some() {
             return Lack::Wait;
         }
@@ -465,14 +458,17 @@ impl Rules for Model {
             && match port {
                 Port::R => true,
                 // Vector instructions take them at issue (NAK: 1 cycle).
-                Port::Ur | Port::Up => step.class.is_some() && self.late.contains(&step.class),
+                Port::Ur => step.class.is_some() && self.late.contains(&step.class),
+                // What works on tensor memory takes the predicate at once: ptxas overwrites it without a wait.
+                Port::Up => step.class.is_some() && self.late.split_last().is_some_and(|l| l.1.contains(&step.class)),
                 // NAK: 1 cycle.
                 Port::P | Port::B | Port::Guard | Port::UGuard => false,
             }
     }
 
     fn in_order(&self, earlier: ClassId, later: ClassId) -> (bool, bool) {
-        self.order[usize::from(earlier.0) * self.classes.all().count() + usize::from(later.0)]
+        let order = self.order(earlier, later);
+        (order.reads, order.writes)
     }
 
     fn drains_reads(&self, step: &Step) -> bool {
@@ -522,9 +518,14 @@ mod tests {
             assert!(NAK.lines().any(of), "{}", tables.name);
         }
         let classes = Classes::new();
-        for line in QUEUES.lines().skip(1) {
-            let names = line.split(',').nth(1).unwrap_or("");
+        let named = |line: &str, cell| {
+            let names = line.split(',').nth(cell).unwrap_or("");
             assert!(names.split('|').all(|n| classes.named(n).is_some()), "{line}");
+        };
+        QUEUES.lines().skip(1).for_each(|line| named(line, 1));
+        for line in AKIN.lines().skip(1) {
+            named(line, 2);
+            named(line, 3);
         }
     }
 

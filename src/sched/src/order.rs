@@ -169,7 +169,7 @@ fn memory_order(code: &Code, a: &Step, b: &Step) -> bool {
         code.isa.semantics(inst).space
     };
     let apart = |x: Space, y: Space| {
-        let own = |s: Space| matches!(s, Space::Shared | Space::Local | Space::Global);
+        let own = |s: Space| matches!(s, Space::Shared | Space::Local | Space::Global | Space::Tensor);
         x == Space::Constant || y == Space::Constant || own(x) && own(y) && x != y
     };
     accesses(a) && accesses(b) && (writes(a) || writes(b)) && !apart(space(a), space(b))

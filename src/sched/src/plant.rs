@@ -3,7 +3,8 @@
 use isa::{Control, Effects, Latency, Word};
 
 use crate::code::{Code, Step};
-use crate::model::{Model, Need, Source};
+use crate::model::{Model, Need};
+use crate::source::Source;
 use crate::state::Flight;
 use crate::walk::{self, Dependence, Kind, Listener, Rules};
 

@@ -153,7 +153,10 @@ impl State {
         let step = &code.steps[at as usize];
         let writes = code.writes(step);
         let bit = |b: Option<u8>| b.map_or(0, |b| 1u8.checked_shl(b.into()).unwrap_or(0));
-        let (written, read) = (bit(step.control.write_barrier), bit(step.control.read_barrier));
+        let (written, read) = (
+            bit(step.control.write_barrier) | step.group,
+            bit(step.control.read_barrier),
+        );
         let drains = rules.drains_reads(step);
         // Who tells nothing tells of nothing before it.
         let teller = step.class.filter(|_| drains || written | read != 0);

@@ -169,14 +169,14 @@ fn block(
     let start = code.blocks[block].start;
     for at in code.blocks[block].clone() {
         let step = &code.steps[at as usize];
-        if step.wait != 0 {
-            // What waits by its own meaning does so in its pipe, after it has issued: no signal before it comes too late.
-            if let Some(tell) = &mut tell {
-                let awaited = state.flights.iter().filter(|f| f.release & step.control.wait != 0);
-                awaited.for_each(|f| tell(code, at, Event::Wait(f)));
-            }
-            state.wait(step.wait);
+        if let Some(tell) = tell.as_mut().filter(|_| step.awaited_at_issue() != 0) {
+            let awaited = state
+                .flights
+                .iter()
+                .filter(|f| f.release & step.awaited_at_issue() != 0);
+            awaited.for_each(|f| tell(code, at, Event::Wait(f)));
         }
+        state.wait(step.wait);
         if let Some((scoreboard, most)) = step.counted {
             state.wait_for_count(scoreboard, most);
         }

@@ -29,7 +29,11 @@ fn clean_on(target: Target, listing: &str) {
 
 /// Exactly one finding: which, between which offsets.
 fn one(listing: &str, hazard: Hazard, earlier: Option<u64>, at: u64) -> Finding {
-    let found = findings(listing);
+    one_on(Target::Sm87, listing, hazard, earlier, at)
+}
+
+fn one_on(target: Target, listing: &str, hazard: Hazard, earlier: Option<u64>, at: u64) -> Finding {
+    let found = findings_on(target, listing);
     let [only] = &found[..] else {
         panic!("{listing}\n{found:?}")
     };
@@ -457,4 +461,164 @@ fn loads_overwrite_the_operands_of_products_at_once() {
          [B------:R-:W0:-:S02] LDG.E R4, desc[UR4][R2.64]
          [B0-----:R-:W-:-:S05] EXIT",
     );
+}
+
+/// What a count tells holds for what comes back in order only.
+#[test]
+fn loads_may_come_back_in_any_order() {
+    let code = |count| {
+        format!(
+            "[B------:R-:W0:-:S02] LDG.E R5, [R6.64] <2.UR0=UR4>
+             [B------:R-:W0:-:S02] LDG.E R7, [R8.64] <2.UR0=UR4>
+             [B------:R-:W-:-:S04] DEPBAR.LE SB0, {count}
+             [B------:R-:W-:-:S04] IADD3 R0, R5, R3, R4
+             [B0-----:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code("0x0"));
+    one(&code("0x1"), Hazard::NotAwaited, Some(0), 0x30);
+}
+
+/// Nobody knows where it leads, but for the beginning of a kernel: who is called needs what it reads.
+#[test]
+fn a_call_to_an_address_may_enter_any_function() {
+    let code = |wait| {
+        format!(
+            "[B------:R-:W0:-:S02] LDS R4, [R8]
+             [{wait}:R-:W-:-:S05] CALL.REL.NOINC R10 0x0
+             [B------:R-:W-:-:S05] EXIT
+             [B------:R-:W-:-:S05] IADD3 R0, R4, R3, R2
+             [B------:R-:W-:-:S05] RET.REL.NODEC R20 0x0"
+        )
+    };
+    clean(&code("B0-----"));
+    one(&code("B------"), Hazard::NotAwaited, Some(0), 0x30);
+}
+
+const PRODUCT: &str = "HGMMA.64x8x16.F32 R24, R36, gdesc[UR4], R24, UP0, gsb0";
+
+/// Two products of a warpgroup on registers of their own, what waits for them, and who comes behind.
+fn products(arrive: &str, first: &str, wait: &str, behind: &str) -> String {
+    format!(
+        "[B------:R-:W0:-:S02] LDG.E R24, desc[UR8][R2.64]
+         [{arrive}:R-:W-:Y:S15] WARPGROUP.ARRIVE
+         [B------:R-:W-:-:S01] {first}
+         [B------:R-:W-:-:S03] HGMMA.64x8x16.F32 R28, R40, gdesc[UR4], R28, UP0, gsb0
+         [B------:R-:W-:-:S02] {wait}
+         [B------:R-:W-:Y:S15] {behind}
+         [B------:R-:W-:-:S02] WARPGROUP.DEPBAR.LE gsb0, 0x0
+         [B0-----:R-:W-:-:S05] EXIT"
+    )
+}
+
+#[test]
+fn products_of_warpgroups_own_their_registers_until_their_group_is_waited_for() {
+    let target = Target::Sm90a;
+    let wait = |count| format!("WARPGROUP.DEPBAR.LE gsb0, {count:#x}");
+    let (reads, overwrites) = ("IADD3 R0, R24, R3, R4", "MOV R36, 0x1");
+    for behind in [reads, overwrites] {
+        let code = |wait: &str| products("B0-----", PRODUCT, wait, behind);
+        clean_on(target, &code(&wait(0)));
+        clean_on(target, &code(&wait(1)));
+        one_on(target, &code(&wait(2)), Hazard::NotAwaited, Some(0x20), 0x50);
+        one_on(target, &code("NOP"), Hazard::NotAwaited, Some(0x20), 0x50);
+    }
+    let second = products("B0-----", PRODUCT, &wait(1), "IADD3 R0, R28, R3, R4");
+    one_on(target, &second, Hazard::NotAwaited, Some(0x30), 0x50);
+}
+
+/// Without a signal of its own a product is in the group of the next that has one.
+#[test]
+fn a_group_has_one_signal() {
+    let target = Target::Sm90a;
+    let first = PRODUCT.replace(", gsb0", "");
+    let code = |count, behind| {
+        products(
+            "B0-----",
+            &first,
+            &format!("WARPGROUP.DEPBAR.LE gsb0, {count:#x}"),
+            behind,
+        )
+    };
+    clean_on(target, &code(0, "IADD3 R0, R24, R3, R4"));
+    one_on(
+        target,
+        &code(1, "IADD3 R0, R24, R3, R4"),
+        Hazard::NotAwaited,
+        Some(0x20),
+        0x50,
+    );
+    let alone = code(0, "NOP").replace("R28, UP0, gsb0", "R28, UP0");
+    let found = findings_on(
+        target,
+        &(alone.replace("EXIT", "IADD3 R0, R24, R28, R4") + "\n[B------:R-:W-:-:S05] EXIT"),
+    );
+    assert!(
+        found.iter().all(|f| f.hazard == Hazard::NoScoreboard) && found.len() == 2,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn the_registers_of_a_product_are_there_when_the_warpgroup_arrives() {
+    let late = products("B------", PRODUCT, "NOP", "NOP");
+    let late = late.replace("[B------:R-:W-:-:S01] HGMMA", "[B0-----:R-:W-:-:S01] HGMMA");
+    one_on(Target::Sm90a, &late, Hazard::NotAwaited, Some(0), 0x10);
+}
+
+#[test]
+fn a_wait_for_a_group_comes_when_that_can_have_been_counted() {
+    let early = products("B0-----", PRODUCT, "WARPGROUP.DEPBAR.LE gsb0, 0x0", "NOP").replace("S03", "S02");
+    one_on(Target::Sm90a, &early, Hazard::EarlyWait, Some(0x30), 0x40);
+}
+
+/// Products in one group follow each other on one sum; what a product adds to lies nowhere else in code that was seen.
+#[test]
+fn a_sum_is_handed_on_where_it_is() {
+    let code = |sum| {
+        products(
+            "B0-----",
+            &PRODUCT.replace("R24, UP0", &format!("{sum}, UP0")),
+            "WARPGROUP.DEPBAR.LE gsb0, 0x0",
+            "NOP",
+        )
+    };
+    let chain = |sum| code(sum).replace("R28, R40, gdesc[UR4], R28", "R24, R40, gdesc[UR4], R24");
+    clean_on(Target::Sm90a, &chain("R24"));
+    clean_on(Target::Sm90a, &code("RZ"));
+    one_on(Target::Sm90a, &code("R44"), Hazard::Unknown, None, 0x20);
+}
+
+/// Tuples of more than 32 registers, and the last of several that tells of all.
+#[test]
+fn loads_from_tensor_memory_come_back_in_order() {
+    let code = |first, wait| {
+        format!(
+            "[B------:R-:W{first}:-:S01] LDTM.x64 R4, tmem[UR4]
+             [B------:R-:W1:-:S02] LDTM.x32 R68, tmem[UR4+0x40]
+             [{wait}:R-:W-:-:S05] IADD3 R0, PT, PT, R67, R3, R2
+             [B01----:R-:W-:-:S05] EXIT"
+        )
+    };
+    let target = Target::Sm100a;
+    clean_on(target, &code("-", "B-1----"));
+    clean_on(target, &code("0", "B0-----"));
+    one_on(target, &code("-", "B------"), Hazard::NotAwaited, Some(0), 0x20);
+}
+
+#[test]
+fn what_works_on_tensor_memory_reads_its_operands_late() {
+    let code = |wait| {
+        format!(
+            "[B------:R0:W-:-:S01] STTM.x8 tmem[UR4], R8
+             [B------:R1:W-:Y:S12] UTCBAR [UR6], URZ
+             [{wait}:R-:W-:-:S05] IADD3 R15, PT, PT, R1, R3, R2
+             [{wait}:R-:W-:-:S05] UMOV UR6, 0x1
+             [B01----:R-:W-:-:S05] EXIT"
+        )
+    };
+    let target = Target::Sm100a;
+    clean_on(target, &code("B01----"));
+    one_on(target, &code("B-1----"), Hazard::NotAwaited, Some(0), 0x20);
+    one_on(target, &code("B0-----"), Hazard::NotAwaited, Some(0x10), 0x30);
 }

@@ -1,30 +1,37 @@
 //! The project's own kernels, made by ptxas: they have no hazards, and what is broken in them is found.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cubin::Image;
 use ir::Source;
-use isa::Isa;
+use isa::{Isa, Word};
 use sass2mlir_sched::code::Code;
 use sass2mlir_sched::plant::{self, Fault};
-use sass2mlir_sched::{Model, check};
+use sass2mlir_sched::{Model, assign, check};
+
+/// Calls `f` with every kernel of a file of the test kernels.
+fn each_kernel_of(path: &Path, f: &mut impl FnMut(&'static Isa, &Model, &Source<'_>)) {
+    let bytes = std::fs::read(path).expect("a file");
+    let image = Image::parse(&bytes).expect("a cubin");
+    let isa = Isa::for_target(image.target()).expect("the target is embedded");
+    let model = Model::of(image.target());
+    for code in image.codes() {
+        f(isa, model, &Source::from_code(image.target(), code));
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels")
+}
 
 /// Calls `f` with every kernel of the sm_87 files.
 fn each_kernel(mut f: impl FnMut(&'static Isa, &Model, &Source<'_>)) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/sm_87");
     let mut files = 0;
-    for file in std::fs::read_dir(folder).expect("the kernels are there") {
+    for file in std::fs::read_dir(folder().join("sm_87")).expect("the kernels are there") {
         let path = file.expect("a file").path();
-        if path.extension().is_none_or(|e| e != "cubin") {
-            continue;
-        }
-        files += 1;
-        let bytes = std::fs::read(&path).expect("a file");
-        let image = Image::parse(&bytes).expect("a cubin");
-        let isa = Isa::for_target(image.target()).expect("the target is embedded");
-        let model = Model::of(image.target());
-        for code in image.codes() {
-            f(isa, model, &Source::from_code(image.target(), code));
+        if path.extension().is_some_and(|e| e == "cubin") {
+            files += 1;
+            each_kernel_of(&path, &mut f);
         }
     }
     assert!(files >= 4, "only {files} files");
@@ -72,4 +79,54 @@ fn planted_faults_are_found() {
     });
     assert!(planted.iter().all(|n| *n >= 20), "{planted:?}");
     assert!(missed.is_empty(), "{} of {planted:?}: {missed:#?}", missed.len());
+}
+
+/// The words of some code, each as `change` wants it.
+fn changed(code: &[u8], change: impl Fn(u128) -> u128) -> Vec<u8> {
+    let words = code
+        .chunks_exact(16)
+        .map(|w| u128::from_le_bytes(w.try_into().expect("16 bytes")));
+    words.flat_map(|w| change(w).to_le_bytes()).collect()
+}
+
+/// Products of warpgroups, and what works on tensor memory: clean as they are, and with scheduling bits from scratch.
+#[test]
+fn what_runs_on_after_its_issue_is_understood() {
+    let mut kernels = 0;
+    for file in ["sm_90a/warpgroup.cubin", "sm_100a/tensor_memory.cubin"] {
+        each_kernel_of(&folder().join(file), &mut |isa, model, source| {
+            let kernel = ir::lift(isa, source).expect("whole words");
+            let found = check(isa, model, &kernel).findings;
+            assert!(found.is_empty(), "{}: {found:#?}", source.name);
+            let words = assign(isa, model, &kernel).unwrap_or_else(|e| panic!("{}: {e}", source.name));
+            assert!(words.len() <= source.code.len() / 16);
+            kernels += 1;
+        });
+    }
+    assert!(kernels >= 25, "{kernels}");
+}
+
+/// One group more is under way than each wait leaves; or none is ever told of.
+#[test]
+fn groups_that_are_not_waited_for_are_found() {
+    let isa = Isa::for_target(isa::Target::Sm90a).expect("embedded");
+    let is_product = |inst: isa::Inst| isa.form(inst.form).is_some_and(|f| f.mnemonic().ends_with("GMMA"));
+    let late = |word: u128| match isa.has_modifier(isa.decode(Word(word)), "DEPBAR") {
+        true => word + (1 << 72),
+        false => word,
+    };
+    let silent = |word: u128| match is_product(isa.decode(Word(word))) {
+        true => word | 7 << 84,
+        false => word,
+    };
+    each_kernel_of(&folder().join("sm_90a/warpgroup.cubin"), &mut |isa, model, source| {
+        for code in [changed(source.code, late), changed(source.code, silent)] {
+            let broken = Source {
+                code: &code,
+                ..source.clone()
+            };
+            let report = check(isa, model, &ir::lift(isa, &broken).expect("whole words"));
+            assert!(report.errors().next().is_some(), "{}", source.name);
+        }
+    });
 }

@@ -47,7 +47,7 @@ pub struct Implicit {
 /// Effect names; the position is the bit.
 pub const EFFECTS: [&str; 7] = ["read", "write", "atomic", "fence", "barrier", "control", "state"];
 /// Address spaces; the position is the code.
-pub const SPACES: [&str; 9] = [
+pub const SPACES: [&str; 10] = [
     "-",
     "generic",
     "global",
@@ -57,6 +57,7 @@ pub const SPACES: [&str; 9] = [
     "texture",
     "surface",
     "attribute",
+    "tensor",
 ];
 /// Terminator kinds; the position is the code.
 pub const TERMINATORS: [&str; 8] = [

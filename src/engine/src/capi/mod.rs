@@ -101,6 +101,7 @@ fn space(kind: Space) -> u8 {
         Space::Texture => 6,
         Space::Surface => 7,
         Space::Attribute => 8,
+        Space::Tensor => 9,
     }
 }
 

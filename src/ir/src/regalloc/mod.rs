@@ -17,7 +17,7 @@ mod search;
 mod settle;
 mod webs;
 
-use isa::{Isa, Pipe, RegFile, Space};
+use isa::{Isa, Latency, Pipe, RegFile, Space};
 
 use color::{Choice, Palette, Rng, place};
 use interference::Interference;
@@ -156,13 +156,14 @@ pub fn may_take_registers(isa: &Isa, kernel: &Kernel) -> Result<(), String> {
 }
 
 /// Something holds on to registers of the file in ways that are not known. An instruction that `semantics.tsv` does not describe may read
-/// or write more of them than its operands say, and for longer: products of warp groups run on after issue. Bulk copies own their
-/// descriptors in uniform registers until they end, and no scoreboard in their words says when.
+/// or write more of them than its operands say, and for longer. Products of warpgroups run on after issue, and take their sum from where
+/// they put it. Bulk copies own their descriptors in uniform registers until they end, and no scoreboard in their words says when.
 fn is_held(isa: &Isa, kernel: &Kernel, file: RegFile) -> bool {
     let forms = kernel.layouts.iter().filter_map(|l| isa.form(l.form));
     forms.map(|f| f.semantics()).any(|s| {
         let copies = s.pipe == Pipe::Uniform && s.space == Space::Generic;
-        !s.known || copies && file == RegFile::UR
+        let runs_on = s.pipe == Pipe::Tensor && s.latency == Latency::Scoreboard;
+        !s.known || copies && file == RegFile::UR || runs_on && file == RegFile::R
     })
 }
 
