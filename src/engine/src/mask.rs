@@ -77,12 +77,17 @@ impl AllowedBits {
         self.order.as_deref()
     }
 
-    /// Byte offset now of an instruction that was kept.
-    pub fn now(&self, offset: u64) -> Option<u64> {
-        let Some(order) = &self.order else { return Some(offset) };
-        let number = u32::try_from(offset / WORD as u64).ok()?;
-        let at = order.iter().position(|origin| *origin == Origin::Kept(number))?;
-        Some((at * WORD) as u64)
+    /// Byte offsets now of instructions that were kept, given those (ascending) of which it is asked in the code as it was.
+    pub fn kept(&self, offsets: &[u64]) -> Vec<u64> {
+        let Some(order) = &self.order else {
+            return offsets.to_vec();
+        };
+        let is_kept = |origin: &Origin| match origin {
+            Origin::Kept(n) => offsets.binary_search(&(u64::from(*n) * WORD as u64)).is_ok(),
+            Origin::Moved(_) | Origin::New => false,
+        };
+        let places = (0u64..).step_by(WORD).zip(order);
+        places.filter(|(_, origin)| is_kept(origin)).map(|(at, _)| at).collect()
     }
 
     /// Byte offset in the code as it was of the instruction that is at `offset` now; nothing for a new one.
@@ -224,10 +229,7 @@ mod tests {
             (all.at(at(0), 0), all.at(at(1), 0), all.at(at(2), 0), all.at(at(3), 0)),
             ((0, 4), (9, 0), (0, 1), (0, 2))
         );
-        assert_eq!(
-            (all.now(at(3)), all.now(at(0)), all.now(at(2))),
-            (Some(at(3)), None, None)
-        );
+        assert_eq!(all.kept(&[at(0), at(2), at(3)]), [at(3)]);
         assert_eq!((all.before(at(2)), all.before(at(1))), (Some(at(1)), None));
     }
 

@@ -83,7 +83,7 @@ fn run_one(job: Job<'_>) -> Result<Ran, String> {
     };
     let mut place = job.place.clone();
     for (_, entry, mode) in job.entries {
-        place.pinned = job.place.pinned.iter().filter_map(|at| ran.allowed.now(*at)).collect();
+        place.pinned = ran.allowed.kept(&job.place.pinned);
         let found = step::look(job.isa, &ran.kernel, &place, entry.pass, &entry.options, mode);
         ran.passes.push(found.report);
         if let Some(why) = found.failed {
