@@ -50,35 +50,15 @@ impl<'c> Placed<'c> {
                 exchanged: 0,
             });
         };
-        let words: Vec<Word> = Word::all(code.bytes).collect();
-        let movement = movement(before, kernel, allowed, order)?;
-        let gone = |offset: u64| movement.delete.binary_search(&((offset / WORD as u64) as u32)).is_ok();
-        if let Some(offset) = replace::named(code)?.into_iter().find(|offset| gone(*offset)) {
-            return Err(format!(
-                "the file names the instruction at {offset:#06x}, which is not where it was"
-            ));
-        }
-        let tables = moving::tables(isa, image, code, &source)?;
-        let followed = ir::move_code(isa, &source, &movement)?;
-        let new = agreed(kernel, order, &words, &lowered, &followed.code);
-        mask_verify(&followed.code, &new, allowed).map_err(|e| e.to_string())?;
-        let moved = CodeMove {
-            section: code.section,
-            code: new.clone(),
-            instruction: followed.instruction,
-            label: followed.label,
-            tables,
-        };
-        replace::still_true(isa, code, &new, &|offset| moved.instruction_at(offset))?;
-        let source = followed_source(&source, &moved)
-            .ok_or_else(|| "the file names a place in the padding behind the code".to_owned())?;
-        returns_hold(isa, &source, &new)?;
+        let put = |at: usize| Word(allowed.word((at * WORD) as u64, 0));
+        let there = follow(isa, image, code, (before, kernel), order, &lowered, &put)?;
+        mask_verify(&there.followed, &there.moved.code, allowed).map_err(|e| e.to_string())?;
         Ok(Placed {
-            source,
-            code: new,
-            moved: Some(moved),
-            followed: followed.code,
-            exchanged: (movement.append.len() + movement.insert.len()).max(movement.delete.len()),
+            source: there.source,
+            code: there.moved.code.clone(),
+            moved: Some(there.moved),
+            followed: there.followed,
+            exchanged: there.exchanged,
         })
     }
 
@@ -100,8 +80,7 @@ impl<'c> Placed<'c> {
 
     /// How many instructions are others than they were, came or went.
     pub fn changed(&self) -> usize {
-        let words = self.followed.chunks(WORD).zip(self.code.chunks(WORD));
-        words.filter(|(a, b)| a != b).count() + self.exchanged
+        others(&self.followed, &self.code) + self.exchanged
     }
 
     /// Where an instruction of the old code is now.
@@ -110,11 +89,80 @@ impl<'c> Placed<'c> {
     }
 }
 
+/// Code whose instructions have other places than they had.
+pub(crate) struct There<'c> {
+    /// What the file says of it, with the old code.
+    pub source: Source<'c>,
+    pub moved: CodeMove,
+    /// What the code would be if instructions had gone to their places and nothing else had changed.
+    followed: Vec<u8>,
+    /// Instructions that came or that went.
+    exchanged: usize,
+}
+
+impl There<'_> {
+    /// How many instructions are others than they were, came or went.
+    pub fn changed(&self) -> usize {
+        others(&self.followed, &self.moved.code) + self.exchanged
+    }
+}
+
+/// How many instructions of two codes differ.
+pub(crate) fn others(old: &[u8], new: &[u8]) -> usize {
+    old.chunks(WORD).zip(new.chunks(WORD)).filter(|(a, b)| a != b).count()
+}
+
+/// Brings the instructions of a section into `order`. `kernels` are the old and the new one, whose code is `lowered`; `put` tells the words that
+/// are new in it, by position.
+pub(crate) fn follow<'c>(
+    isa: &'static Isa,
+    image: &Image<'_>,
+    code: &Code<'c>,
+    (before, after): (&Kernel, &Kernel),
+    order: &[Origin],
+    lowered: &[u8],
+    put: &dyn Fn(usize) -> Word,
+) -> Result<There<'c>, String> {
+    let source = Source::from_code(image.target(), code);
+    let words: Vec<Word> = Word::all(code.bytes).collect();
+    let movement = movement(before, after, order, put)?;
+    let gone = |offset: u64| movement.delete.binary_search(&((offset / WORD as u64) as u32)).is_ok();
+    if let Some(offset) = replace::named(code)?.into_iter().find(|offset| gone(*offset)) {
+        return Err(format!(
+            "the file names the instruction at {offset:#06x}, which is not where it was"
+        ));
+    }
+    let tables = moving::tables(isa, image, code, &source)?;
+    let followed = ir::move_code(isa, &source, &movement)?;
+    let moved = CodeMove {
+        section: code.section,
+        code: agreed(after, order, &words, lowered, &followed.code),
+        instruction: followed.instruction,
+        label: followed.label,
+        tables,
+    };
+    replace::still_true(isa, code, &moved.code, &|offset| moved.instruction_at(offset))?;
+    let source = followed_source(&source, &moved)
+        .ok_or_else(|| "the file names a place in the padding behind the code".to_owned())?;
+    returns_hold(isa, &source, &moved.code)?;
+    Ok(There {
+        source,
+        moved,
+        followed: followed.code,
+        exchanged: (movement.append.len() + movement.insert.len()).max(movement.delete.len()),
+    })
+}
+
 /// What to do to the old code for its instructions to come into `order`. What is put in goes before an instruction of its own block that was
 /// kept, or else behind the last one that the block had.
-fn movement(before: &Kernel, after: &Kernel, allowed: &AllowedBits, order: &[Origin]) -> Result<Movement, String> {
+fn movement(
+    before: &Kernel,
+    after: &Kernel,
+    order: &[Origin],
+    put: &dyn Fn(usize) -> Word,
+) -> Result<Movement, String> {
     if before.block_count() != after.block_count() {
-        return Err("edits changed the blocks of the code".to_owned());
+        return Err("the blocks of the code are others than they were".to_owned());
     }
     let mut movement = Movement::default();
     let mut gone: BTreeSet<u32> = (0..before.instruction_count() as u32).collect();
@@ -131,7 +179,7 @@ fn movement(before: &Kernel, after: &Kernel, allowed: &AllowedBits, order: &[Ori
                     movement.insert.extend(waiting.drain(..).map(|put| (n, put)));
                 }
                 Origin::Moved(n) => waiting.push(Put::Old(n)),
-                Origin::New => waiting.push(Put::New(Word(allowed.word((at * WORD) as u64, 0)))),
+                Origin::New => waiting.push(Put::New(put(at))),
             }
             at += 1;
         }

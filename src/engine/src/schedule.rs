@@ -3,7 +3,7 @@
 use ir::{Kernel, Source};
 use isa::control::{MASK, REUSE_MASK};
 use isa::{Control, Isa};
-use sched::{Finding, Model};
+use sched::{Finding, Model, Report};
 
 use crate::mask::{AllowedBits, WORD, mask_verify};
 
@@ -70,14 +70,7 @@ pub(crate) fn repair(
             "by the latency model it has a hazard as it is, so that nothing can be told of the edits: {error}"
         ));
     }
-    let placed = |f: Finding| {
-        Some(Finding {
-            at: now(f.at)?,
-            earlier: f.earlier.and_then(now),
-            ..f
-        })
-    };
-    let known: Vec<Finding> = report.findings.into_iter().filter_map(placed).collect();
+    let known = known(report, now);
     let mut allowed = AllowedBits::default();
     let eager = eager(&after.code, replaced, &mut allowed);
     let repaired = match free_of_hazards(model, eager, &known) {
@@ -97,6 +90,28 @@ pub(crate) fn repair(
     let changed = mask_verify(new, &code, &allowed).map_err(|e| e.to_string())?;
     after.code = repaired.code;
     Ok((changed > 0).then_some((code, changed)))
+}
+
+/// Findings where they are by now.
+fn known(report: Report, now: &dyn Fn(u64) -> Option<u64>) -> Vec<Finding> {
+    let placed = |f: Finding| {
+        Some(Finding {
+            at: now(f.at)?,
+            earlier: f.earlier.and_then(now),
+            ..f
+        })
+    };
+    report.findings.into_iter().filter_map(placed).collect()
+}
+
+/// The first hazard of new code that the old code did not have. `now` tells where an instruction went.
+pub(crate) fn added(model: &Model, old: &Timed, new: &Timed, now: &dyn Fn(u64) -> Option<u64>) -> Option<String> {
+    if sched::code::same_timing(&old.code, &new.code) {
+        return None;
+    }
+    let known = known(sched::check_code(model, &old.code), now);
+    let report = sched::check_code(model, &new.code);
+    report.errors().find(|f| !is_old(&known, f)).map(ToString::to_string)
 }
 
 /// Code whose scheduling bits were put right, and how many words that changed.

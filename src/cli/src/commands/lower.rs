@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cubin::Patch;
-use engine::{Images, OpenImage, Representation, Which};
-use isa::Isa;
+use cubin::Code;
+use engine::{Images, Lowered, OpenImage, Representation, Which};
 use serde::Serialize;
 
 use crate::Finding;
@@ -14,7 +13,7 @@ use crate::args;
 use crate::output;
 
 #[derive(Serialize)]
-struct Lowered {
+struct Report {
     image: String,
     target: String,
     name: String,
@@ -25,6 +24,9 @@ struct Lowered {
     /// The register count, where the new code needs more than the file gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     registers: Option<u32>,
+    /// What the hazard checker finds and did not find in the old code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hazard: Option<String>,
 }
 
 /// A file may hold a kernel several times for one target; which one is meant the text does not say.
@@ -76,34 +78,33 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
     let (mut replaced, mut report) = (Vec::new(), Vec::new());
     for open in &images.list {
         let (image, target) = (&open.image, open.image.target());
-        let mut patch = Patch::new(image);
-        let mut touched = false;
+        let mut all = Vec::new();
         for code in image.codes() {
             let Some(kernel) = waiting.remove(&(code.name.to_owned(), target)) else {
                 continue;
             };
             let lowered =
                 engine::lower(image, code, kernel).map_err(|why| anyhow!("{text_name}: {}: {why}", code.name))?;
-            let new = lowered.code;
-            let registers = engine::replace_code(Isa::for_target(target)?, &mut patch, code, &new)
-                .map_err(|why| anyhow!("{text_name}: {} into {into}: {why}", code.name))?;
-            touched = true;
-            report.push(Lowered {
+            all.push((code, lowered));
+        }
+        if all.is_empty() {
+            continue;
+        }
+        let put: Vec<(&Code<'_>, &Lowered)> = all.iter().map(|(code, lowered)| (*code, lowered)).collect();
+        let (bytes, registers) =
+            engine::put_lowered(image, &put).map_err(|why| anyhow!("{text_name} into {into}: {why}"))?;
+        replaced.push((open.index, bytes));
+        for ((code, lowered), registers) in all.into_iter().zip(registers) {
+            report.push(Report {
                 image: open.path.to_owned(),
                 target: target.to_string(),
                 name: code.name.to_owned(),
-                instructions: new.len() / 16,
-                changed: new
-                    .chunks(16)
-                    .zip(code.bytes.chunks(16))
-                    .filter(|(a, b)| a != b)
-                    .count(),
+                instructions: lowered.code.len() / 16,
+                changed: lowered.changed,
                 moved: lowered.moved,
                 registers,
+                hazard: lowered.hazard,
             });
-        }
-        if touched {
-            replaced.push((open.index, patch.finish()));
         }
     }
     if let Some(((name, target), _)) = waiting.into_iter().min_by_key(|((n, t), _)| (n.clone(), *t)) {
@@ -115,6 +116,14 @@ pub fn run(representation: &dyn Representation, a: &args::Lower, out: &mut dyn W
     if a.result.json {
         output::json(out, &report)?;
         return Ok(Finding::Good);
+    }
+    for k in &report {
+        if let Some(hazard) = &k.hazard {
+            eprintln!(
+                "sass2mlir: {text_name}: {}: warning: a hazard that the old code does not have: {hazard}",
+                k.name
+            );
+        }
     }
     for k in &report {
         let changed = match k.changed {
