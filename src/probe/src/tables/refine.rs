@@ -126,9 +126,6 @@ pub fn refine(lab: &mut Lab, models: &mut [Model], known: &[u128], log: &dyn Fn(
     ));
     let mut hopeless: BTreeMap<(usize, Fault), String> = BTreeMap::new();
     for round in 0..ROUNDS {
-        for model in &mut *models {
-            join_overlapping(lab, model)?;
-        }
         let faults = faults(lab, models, &known, &mut random, |m, fault| {
             !hopeless.contains_key(&(m, fault))
         })?;
@@ -408,29 +405,6 @@ pub(super) fn join_groups(lab: &mut Lab, model: &mut Model, bits: Vec<u8>, group
         !gone.contains(&(i - 1))
     });
     Ok(true)
-}
-
-/// Modifier selectors that share bits become one: each was found beside some values of the other only, as the types of `F2FP` are.
-fn join_overlapping(lab: &mut Lab, model: &mut Model) -> Result<()> {
-    let mut apart = BTreeSet::new();
-    loop {
-        let pairs = (0..model.groups.len()).flat_map(|a| (0..a).map(move |b| (b, a)));
-        let union = |(a, b): (usize, usize)| -> Vec<u8> {
-            let [a, b] = [a, b].map(|g| model.groups[g].bits.iter().copied().collect::<BTreeSet<u8>>());
-            if a.is_disjoint(&b) {
-                vec![]
-            } else {
-                a.union(&b).copied().collect()
-            }
-        };
-        let found = pairs
-            .map(|pair| (pair, union(pair)))
-            .find(|(_, bits)| (1..=WIDEST).contains(&bits.len()) && !apart.contains(bits));
-        let Some(((a, b), bits)) = found else { return Ok(()) };
-        if !join_groups(lab, model, bits.clone(), &[a, b])? {
-            apart.insert(bits);
-        }
-    }
 }
 
 /// A float whose format depends on one selector gets an override for each value of it that prints in another format.
