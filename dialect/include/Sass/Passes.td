@@ -30,6 +30,12 @@ def SassFfmaDeftz : Sass_PortablePass<"ffma-deftz"> {
   let summary = "drop .FTZ from FFMA: denormal operands and results are kept";
 }
 
+def SassRegShrink : Sass_PortablePass<"reg-shrink", [
+    Option<"registers", "registers", "int64_t", "0", "how many registers a thread is to be given at most; 0: as many as let more warps be resident">,
+    Option<"threads", "threads", "int64_t", "0", "threads of a block where the kernel does not say; 0: 256">]> {
+  let summary = "use so few registers that more warps are resident";
+}
+
 def SassReschedule : Sass_PortablePass<"reschedule"> {
   let summary = "put instructions into an order in which less time is spent waiting";
 }

@@ -45,6 +45,18 @@ fn rewritten(pass: &str, options: &str, file: &str) -> Vec<(&'static str, Value,
 }
 
 #[test]
+fn registers_are_given_back() {
+    let all = rewritten("reg-shrink", "registers = 14", "registers.cubin");
+    for target in TARGETS {
+        let mut own = all.iter().filter(|(t, ..)| *t == target).peekable();
+        assert!(own.peek().is_some(), "{target}");
+        for (_, kernel, _) in own {
+            assert!(kernel["registers"].as_u64() <= Some(14), "{target}: {kernel}");
+        }
+    }
+}
+
+#[test]
 fn values_leave_local_memory() {
     let all = rewritten("spill-elim", "", "spills.cubin");
     for target in TARGETS {

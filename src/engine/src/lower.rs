@@ -76,7 +76,7 @@ pub fn put_lowered(image: &Image<'_>, all: &[(&Code<'_>, &Lowered)]) -> Result<(
     for (code, lowered) in all {
         counts.push(match lowered.places {
             None => replace::replace_code(isa, &mut patch, code, &lowered.code)?,
-            Some(_) => resources::registers(isa, image, code, &lowered.code)?,
+            Some(_) => resources::registers(isa, image, code, &lowered.code, false)?,
         });
     }
     let bytes = patch.finish();

@@ -11,7 +11,7 @@ use crate::resources;
 pub fn replace_code(isa: &Isa, patch: &mut Patch<'_, '_>, code: &Code<'_>, new: &[u8]) -> Result<Option<u32>, String> {
     patch.replace_code(code, new).map_err(|e| e.to_string())?;
     still_true(isa, code, new, &Some)?;
-    let raised = resources::registers(isa, patch.image(), code, new)?;
+    let raised = resources::registers(isa, patch.image(), code, new, false)?;
     if let Some(count) = raised {
         patch.set_registers(code, count).map_err(|e| e.to_string())?;
     }

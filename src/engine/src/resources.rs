@@ -14,7 +14,7 @@ const RELOCATABLE: u16 = 1;
 /// What a kernel takes, as its file says.
 pub(crate) fn of(image: &Image<'_>, code: &Code<'_>) -> Resources {
     Resources {
-        registers: code.registers,
+        registers: code.registers.filter(|_| code.is_entry),
         threads: code.threads(),
         shared: u32::try_from(code.shared_size).unwrap_or(u32::MAX / 2),
         fixed: Named::of(image, code).ok().map(|named| named.all()),
@@ -22,10 +22,21 @@ pub(crate) fn of(image: &Image<'_>, code: &Code<'_>) -> Resources {
 }
 
 /// The register count for new code in place of a section's, if it names higher registers than the old one and the file gives too few: one
-/// past the highest, and the two that the hardware keeps. The error says why the count cannot rise, or that barriers do not suffice.
-pub(crate) fn registers(isa: &Isa, image: &Image<'_>, code: &Code<'_>, new: &[u8]) -> Result<Option<u32>, String> {
+/// past the highest, and the two that the hardware keeps. With `less` a kernel that names lower ones only gets as many fewer. The error says why
+/// the count cannot rise, or that barriers do not suffice.
+pub(crate) fn registers(
+    isa: &Isa,
+    image: &Image<'_>,
+    code: &Code<'_>,
+    new: &[u8],
+    less: bool,
+) -> Result<Option<u32>, String> {
     barriers(isa, code, new)?;
     let top = top_register(isa, new);
+    let fewer = top_register(isa, code.bytes).saturating_sub(top);
+    if less && fewer > 0 && code.is_entry {
+        return Ok(code.registers.and_then(|given| given.checked_sub(fewer)));
+    }
     let Some(given) = code.registers.filter(|_| top > top_register(isa, code.bytes)) else {
         return Ok(None);
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cubin::code::Code;
 use cubin::{CodeMove, CubinError, Image, Patch};
 use isa::Isa;
+use passes::Pass;
 use rayon::prelude::*;
 use sched::Model;
 
@@ -261,19 +262,19 @@ fn written(
     Ok(Some(bytes))
 }
 
-/// Raises the register counts of kernels that name higher registers now.
+/// Sets the register counts of kernels that need others now.
 fn with_registers(bytes: Vec<u8>, work: &[Work<'_, '_>], dones: &[KernelDone]) -> Result<Vec<u8>, CubinError> {
-    let raised = work.iter().zip(dones);
-    let raised: BTreeMap<usize, u32> = raised
+    let changed = work.iter().zip(dones);
+    let changed: BTreeMap<usize, u32> = changed
         .filter_map(|((code, _), done)| Some((code.section, done.report.registers?)))
         .collect();
-    if raised.is_empty() {
+    if changed.is_empty() {
         return Ok(bytes);
     }
     let image = Image::parse(&bytes)?;
     let mut patch = Patch::new(&image);
     for code in image.codes() {
-        if let Some(count) = raised.get(&code.section) {
+        if let Some(count) = changed.get(&code.section) {
             patch.set_registers(code, *count)?;
         }
     }
@@ -362,8 +363,8 @@ fn rewrite_kernels(
         .into_par_iter()
         .zip(ran)
         .map(|((at, code, done), ran)| {
-            let for_gain = work[at].1.iter().all(|(_, entry)| entry.pass.is_for_gain());
-            (at, finish(isa, image, code, done, ran, for_gain))
+            let passes: Vec<&dyn Pass> = work[at].1.iter().map(|(_, entry)| entry.pass).collect();
+            (at, finish(isa, image, code, done, ran, &passes))
         })
         .collect();
     for (at, done) in finished {
@@ -415,7 +416,7 @@ fn finish(
     code: &Code<'_>,
     mut done: KernelDone,
     ran: Result<Ran, String>,
-    for_gain: bool,
+    passes: &[&dyn Pass],
 ) -> KernelDone {
     let mut ran = match ran {
         Ok(ran) => ran,
@@ -429,6 +430,7 @@ fn finish(
     if done.report.passes.iter().all(nothing) {
         return done;
     }
+    let for_gain = passes.iter().all(|pass| pass.is_for_gain());
     let made = guarded(|| made(isa, image, code, &ran, for_gain));
     let made = match made.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
         Ok(made) => made,
@@ -438,13 +440,15 @@ fn finish(
     if changed == 0 {
         return done;
     }
-    done.report.costs = made.costs;
-    if let Some(why) = made.costs.and_then(|c| c.held_back()) {
-        return done.left_alone(why);
-    }
-    match resources::registers(isa, image, code, &placed.code) {
-        Ok(raised) => done.report.registers = raised,
+    let gives_back = passes.iter().any(|pass| pass.gives_registers_back());
+    match resources::registers(isa, image, code, &placed.code, gives_back) {
+        Ok(count) => done.report.registers = count,
         Err(why) => return done.left_alone(why),
+    }
+    done.report.costs = made.costs;
+    let gave_back = done.report.registers.is_some() && done.report.registers < code.registers;
+    if let Some(why) = made.costs.and_then(|c| c.held_back()).filter(|_| !gave_back) {
+        return done.left_alone(why);
     }
     if let Some((_, after)) = &mut done.text {
         let kernel = ir::lift(isa, &placed.source()).ok();

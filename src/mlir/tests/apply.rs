@@ -135,6 +135,7 @@ fn code_that_moves_and_grows_is_the_same_with_and_without_mlir() {
         "scalar-to-uniform",
         "dce",
         "reuse-flags",
+        "reg-shrink",
         "spill-elim",
         "yield-tune",
     ];

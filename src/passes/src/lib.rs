@@ -14,6 +14,7 @@ mod frame;
 mod occupancy;
 mod options;
 mod other_form;
+mod reg_shrink;
 mod reschedule;
 mod retarget_param;
 mod reuse_flags;
@@ -31,6 +32,7 @@ pub use copy_prop::CopyProp;
 pub use dce::Dce;
 pub use ffma_deftz::FfmaDeftz;
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
+pub use reg_shrink::RegShrink;
 pub use reschedule::{Reschedule, may_move};
 pub use retarget_param::RetargetParam;
 pub use reuse_flags::ReuseFlags;
@@ -86,6 +88,11 @@ pub trait Pass: Send + Sync {
 
     /// True for a pass that is there to make a kernel faster or to free registers: where estimates say that it does neither, the kernel stays.
     fn is_for_gain(&self) -> bool {
+        false
+    }
+
+    /// True for a pass after which the kernel may need fewer registers than its file gives, and is to get no more than it needs.
+    fn gives_registers_back(&self) -> bool {
         false
     }
 
@@ -172,6 +179,7 @@ builtin!(
     CopyProp,
     Dce,
     FfmaDeftz,
+    RegShrink,
     Reschedule,
     RetargetParam,
     ReuseFlags,

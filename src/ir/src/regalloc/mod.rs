@@ -34,6 +34,8 @@ use crate::pin::Pin;
 pub enum Allocation {
     /// As few as can be found; never more than now.
     Fresh,
+    /// General registers below that number; the other files stay.
+    Below(u16),
     /// Any legal ones, by a seed. May take more than now.
     Scrambled(u64),
 }
@@ -84,6 +86,9 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
         if now == 0 {
             continue;
         }
+        if matches!(how, Allocation::Below(_)) && file != RegFile::R {
+            continue;
+        }
         if stays(isa, kernel, &interference, within_limits, file) {
             done.kept.push(file);
             continue;
@@ -95,6 +100,7 @@ pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints)
         };
         let found = match how {
             Allocation::Fresh => fewest(&webs, &interference, palette),
+            Allocation::Below(limit) => below(&webs, &interference, Palette { limit, ..palette }),
             Allocation::Scrambled(seed) => {
                 let mut rng = Rng::new(seed ^ (file as u64) << 32);
                 let size = if limit::sets_its_limit(kernel) {
@@ -181,6 +187,15 @@ fn allowed(kernel: &Kernel, file: RegFile, reserved: &dyn Fn(Pin) -> bool) -> [b
         *allowed &= !reserved(Pin::new(file, number));
     }
     allowed
+}
+
+/// An allocation within the palette's limit, if one is found.
+fn below(webs: &Webs, interference: &Interference, palette: Palette) -> Option<Vec<(u32, u16)>> {
+    let fixed = webs.clusters.iter().filter(|c| c.file == palette.file && c.fixed);
+    let fits = fixed.map(|c| c.base + c.span()).all(|end| end <= palette.limit);
+    let enough = interference.pressure[palette.file as usize] <= palette.limit;
+    let rng = &mut Rng::new(1);
+    (fits && enough).then(|| place(webs, interference, &palette, Choice::Lowest, rng))?
 }
 
 /// The allocation with the lowest top that is found, not above the palette's limit.
