@@ -72,11 +72,11 @@ fn scheduled_kernels_compute_the_same() {
 #[test]
 fn what_is_not_known_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (cubin, out) = (kernels("sm_90a/own_features.cubin"), folder.path().join("OUT.cubin"));
-    let done = run(&["schedule", s(&cubin), "--kernel", "wgmma_k", "-o", s(&out)]);
+    let (cubin, out) = (kernels("debug/debugged.cubin"), folder.path().join("OUT.cubin"));
+    let done = run(&["schedule", s(&cubin), "--kernel", "debugged", "-o", s(&out)]);
     assert_eq!(done.code, 1, "{}", done.err);
     assert!(
-        done.out.contains("wgmma_k - ") && done.out.contains(": left alone: "),
+        done.out.contains("debugged - ") && done.out.contains(": left alone: "),
         "{}",
         done.out
     );
