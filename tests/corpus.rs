@@ -8,7 +8,6 @@ mod lined;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "mlir")]
 use std::process::Command;
 
 use common::*;
@@ -63,7 +62,7 @@ fn listing_is_nvdisasms() {
         if code_size(&bytes) == 0 || [70, 72].contains(&sm_of(&bytes)) {
             continue;
         }
-        let theirs = nvdisasm_c(&oracles, &file);
+        let theirs = nvdisasm_c(&oracles, &file, &[]);
         let theirs = theirs
             .split("\n\n\n//--------------------- SYMBOLS")
             .next()
