@@ -163,7 +163,7 @@ impl Model {
             largest: vec![None; Kind::ALL.len() * Port::ALL.len() * n],
             done: vec![[FAR + 1; 3]; n],
             order: vec![Order::default(); n * n],
-            late: ["udp", "tma", "utc"].map(|c| classes.named(c)),
+            late: ["ldcu", "tma", "utc"].map(|c| classes.named(c)),
             adu: classes.named("adu"),
             times: Times::new(&classes),
             stalls: HashMap::new(),

@@ -622,3 +622,26 @@ fn what_works_on_tensor_memory_reads_its_operands_late() {
     one_on(target, &code("B-1----"), Hazard::NotAwaited, Some(0), 0x20);
     one_on(target, &code("B0-----"), Hazard::NotAwaited, Some(0x10), 0x30);
 }
+
+#[test]
+fn a_scoreboard_tells_of_special_and_constant_uniform_registers() {
+    let hazards = |listing: &str| {
+        findings_on(Target::Sm120, listing)
+            .into_iter()
+            .map(|f| f.hazard)
+            .collect::<Vec<_>>()
+    };
+    for load in ["S2UR UR4, SR_CTAID.X", "LDCU UR4, c[0x0][0x380]"] {
+        let with = |load_control: &str, wait: &str| {
+            format!(
+                "[B------:R-:{load_control}:-:S08] {load} ;\n[{wait}:R-:W-:-:S08] IMAD R0, R0, UR4, R0 ;\n[B------:R-:W-:-:S05] EXIT ;\n"
+            )
+        };
+        assert_eq!(hazards(&with("W0", "B0-----")), [], "{load}");
+        assert!(
+            matches!(hazards(&with("W-", "B------"))[..], [Hazard::NoScoreboard]),
+            "{load}"
+        );
+        assert!(!hazards(&with("W0", "B------")).is_empty(), "{load}");
+    }
+}
