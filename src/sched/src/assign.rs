@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use ir::{Flow, Kernel};
-use isa::{Control, Effects, Isa, Word};
+use isa::{Control, Effects, Isa, Space, Word};
 
 use crate::check::check_code;
 use crate::code::{Code, GROUPS, Step};
@@ -97,10 +97,12 @@ impl Facts {
         for step in &code.steps {
             let bit = |b: Option<u8>| b.map_or(0, |b| 1u8 << (b & 7));
             let reads_late = code.reads(step).iter().any(|t| model.reads_late(step, t.port));
-            if code.writes(step).is_empty() {
+            // What comes behind a wait for tensor memory may overwrite it, or tell others that they may.
+            let tensor = code.isa.semantics(step.inst()).space == Space::Tensor;
+            if tensor || code.writes(step).is_empty() {
                 kept |= bit(step.control.write_barrier);
             }
-            if !reads_late {
+            if tensor || !reads_late {
                 kept |= bit(step.control.read_barrier);
             }
             kept |= bit(step.counted.map(|c| c.0)) | (step.wait & !step.control.wait);

@@ -170,6 +170,14 @@ pub struct Step {
 }
 
 impl Step {
+    /// Word and form.
+    pub(crate) fn inst(&self) -> Inst {
+        Inst {
+            word: self.word,
+            form: self.form,
+        }
+    }
+
     /// What it waits for as it issues, so that a signal that is not counted yet is missed: scoreboards of its control word, and [`GROUPS`], as bits.
     /// What waits for others by its own meaning does so in its pipe, after it has issued.
     pub(crate) fn awaited_at_issue(&self) -> u8 {
@@ -499,10 +507,7 @@ fn awaited(isa: &Isa, inst: Inst) -> (u8, Option<(u8, u8)>) {
 
 /// Whether a product of warpgroups adds to what it writes, or to nothing: what it does else nobody has seen.
 fn sums_in_place(isa: &Isa, step: &Step) -> bool {
-    let inst = Inst {
-        word: step.word,
-        form: step.form,
-    };
+    let inst = step.inst();
     let descriptor = shapes(isa, inst).position(|shape| shape.starts_with("gdesc"));
     let sum = |a: &isa::Access| descriptor.is_some_and(|n| a.operand == OperandIx::Printed(n as u8 + 1));
     let written = isa.accesses(inst).find(|a| a.dir.writes());

@@ -161,13 +161,7 @@ fn memory_order(code: &Code, a: &Step, b: &Step) -> bool {
         s.effects
             .has(Effects::READ.union(Effects::WRITE).union(Effects::ATOMIC))
     };
-    let space = |s: &Step| {
-        let inst = isa::Inst {
-            word: s.word,
-            form: s.form,
-        };
-        code.isa.semantics(inst).space
-    };
+    let space = |s: &Step| code.isa.semantics(s.inst()).space;
     let apart = |x: Space, y: Space| {
         let own = |s: Space| matches!(s, Space::Shared | Space::Local | Space::Global | Space::Tensor);
         x == Space::Constant || y == Space::Constant || own(x) && own(y) && x != y

@@ -8,10 +8,7 @@ use crate::model::Model;
 
 /// The register in each operand-cache slot of an instruction, as (word bit of the slot's flag, whether it is set, register, width).
 fn slots(code: &Code, step: &Step) -> Vec<(u8, bool, Reg, u8)> {
-    let inst = isa::Inst {
-        word: step.word,
-        form: step.form,
-    };
+    let inst = step.inst();
     let Some(form) = code.isa.form(step.form) else {
         return Vec::new();
     };
