@@ -75,3 +75,21 @@ fn values_leave_local_memory() {
         .expect("rewritten");
     assert!(!listing.contains("LDL") && !listing.contains("STL"), "{listing}");
 }
+
+/// The file declares blocks of 1024 threads and gives 64 registers: with as many more as would be taken, no block could be launched.
+#[test]
+fn blocks_still_fit_with_more_registers() {
+    let input = kernels("sm_87/own_features.cubin");
+    let kernel = ["--kernel", "*spill_regs*"];
+    let (dir, config) =
+        folder("[[pass]]\nname = \"spill-elim\"\nfn = [\"*spill_regs*\"]\nmode = \"apply\"\nregisters = 255\n");
+    let out = dir.path().join("OUT.cubin");
+    let apply = run(&["apply", s(&input), "--config", s(&config), "-o", s(&out)]);
+    let scramble = run(&[&["regalloc", s(&input), "--scramble", "3"][..], &kernel[..]].concat());
+    for said in [apply.err, scramble.out] {
+        assert!(
+            said.contains("a block of the 1024 threads that it declares would not fit"),
+            "{said}"
+        );
+    }
+}

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::named::Named;
 use crate::open::{Images, Opened};
+use crate::resources;
 use crate::schedule::{self, Timed};
 
 /// What to do with the registers.
@@ -226,6 +227,9 @@ impl<'i> Work<'i> {
         let registers = code
             .registers
             .map(|old| (u32::from(after) + 2).max(old.min(old + u32::from(after) - u32::from(before))));
+        if let Some(needed) = registers {
+            resources::fits(self.image, code, needed).map_err(|why| format!("with {needed} registers {why}"))?;
+        }
         Ok(New {
             code: bytes,
             registers: registers.filter(|r| Some(*r) != code.registers),

@@ -48,6 +48,9 @@ pub(crate) fn registers(
     if needed > 255 {
         return refused("a thread has at most 255");
     }
+    if let Err(why) = fits(image, code, needed) {
+        return refused(&why);
+    }
     if isa.decode_all(new).any(|inst| is(isa, inst, "USETMAXREG")) {
         return refused("USETMAXREG says how many registers its warps have: it cannot take more");
     }
@@ -55,6 +58,23 @@ pub(crate) fn registers(
         return refused("the kernels that call this function were linked with what it had");
     }
     Ok(Some(needed))
+}
+
+/// Refuses more registers than a kernel has if a block of as many threads as it declares would no longer fit a multiprocessor: it could not be
+/// launched.
+pub(crate) fn fits(image: &Image<'_>, code: &Code<'_>, registers: u32) -> Result<(), String> {
+    let (Some(limits), Some(threads), Some(given)) =
+        (ir::Multiprocessor::of(image.target()), code.threads(), code.registers)
+    else {
+        return Ok(());
+    };
+    let blocks = |registers| limits.resident_warps(registers, threads, 0);
+    match registers > given && blocks(registers) == 0 && blocks(given) > 0 {
+        true => Err(format!(
+            "a block of the {threads} threads that it declares would not fit a multiprocessor"
+        )),
+        false => Ok(()),
+    }
 }
 
 /// One past the highest general register that code names.
