@@ -33,8 +33,7 @@ fn order(isa: &Isa, before: &Kernel, old: &[u8], after: &Kernel, new: &[u8]) -> 
     let (mut from, mut to) = (0, 0);
     let mut order = Vec::new();
     for (old_block, new_block) in before.blocks().zip(after.blocks()) {
-        let count = |block: ir::Block<'_>| block.ops().filter(|op| op.kind().is_code()).count();
-        let (old_end, new_end) = (from + count(old_block), to + count(new_block));
+        let (old_end, new_end) = (from + old_block.instruction_count(), to + new_block.instruction_count());
         // Scheduling is no part of what an instruction is, nor is the place where a label is by now.
         let keys = |code: &[u8], range: std::ops::Range<usize>| -> Vec<u128> {
             let key = |at| {

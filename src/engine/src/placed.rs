@@ -168,10 +168,9 @@ fn movement(
     let mut gone: BTreeSet<u32> = (0..before.instruction_count() as u32).collect();
     let (mut at, mut end) = (0, 0);
     for (old, new) in before.blocks().zip(after.blocks()) {
-        let count = |block: ir::Block<'_>| block.ops().filter(|op| op.kind().is_code()).count();
-        end += count(old);
+        end += old.instruction_count();
         let mut waiting = Vec::new();
-        for _ in 0..count(new) {
+        for _ in 0..new.instruction_count() {
             let origin = *order.get(at).ok_or("edits and code have other lengths")?;
             match origin {
                 Origin::Kept(n) => {

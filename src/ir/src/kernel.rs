@@ -479,6 +479,11 @@ impl<'k> Block<'k> {
         self.op_range().map(move |id| Op { kernel, id: OpId(id) })
     }
 
+    /// Number of its instructions.
+    pub fn instruction_count(self) -> usize {
+        self.ops().filter(|op| op.kind().is_code()).count()
+    }
+
     pub(crate) fn op_range(self) -> Range<u32> {
         self.kernel.block_start[self.id.index()]..self.kernel.block_start[self.id.index() + 1]
     }

@@ -33,6 +33,16 @@ pub struct Control {
 }
 
 impl Control {
+    /// The next instruction issues a cycle later; nothing is waited for, signalled or kept. Every form allows it.
+    pub const PLAIN: Self = Self {
+        stall: 1,
+        yield_: true,
+        write_barrier: None,
+        read_barrier: None,
+        wait: 0,
+        reuse: 0,
+    };
+
     /// Reads the bits of `w`.
     pub const fn of(w: Word) -> Self {
         const fn barrier(n: u64) -> Option<u8> {

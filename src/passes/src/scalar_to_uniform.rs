@@ -420,15 +420,7 @@ fn moving_are_named(op: Op<'_>, registers: &BTreeMap<ValueId, u8>) -> bool {
 /// The instruction with other numbers in place of its general registers, and `held` with these: the same of all that differ in nothing else but
 /// scheduling bits, as far as the same registers are among those that move. `None` where there is no room for a number.
 fn renumbered(op: Op<'_>, inst: Inst, held: &BTreeMap<u8, u8>) -> Option<(Word, BTreeMap<u8, u8>)> {
-    const PLAIN: Control = Control {
-        stall: 1,
-        yield_: true,
-        write_barrier: None,
-        read_barrier: None,
-        wait: 0,
-        reuse: 0,
-    };
-    let mut word = PLAIN.apply(inst.word);
+    let mut word = Control::PLAIN.apply(inst.word);
     let general = op
         .layout()?
         .slots

@@ -141,12 +141,10 @@ impl Facts {
         let before = step.control;
         let keep = |b: Option<u8>| b.filter(|b| self.kept >> b & 1 == 1);
         let mut control = Control {
-            stall: 1,
-            yield_: true,
             write_barrier: keep(before.write_barrier),
             read_barrier: keep(before.read_barrier),
             wait: before.wait & self.kept,
-            reuse: 0,
+            ..Control::PLAIN
         };
         // The least count behind a mnemonic is not that behind one of its forms that waits.
         let form = isa

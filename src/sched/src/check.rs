@@ -276,15 +276,7 @@ pub(crate) fn check_solved(model: &Model, code: &Code, solved: &InFlight) -> Rep
 
 /// Whether a word that no table knows would be known with other scheduling bits.
 fn is_illegal_control(isa: &Isa, word: Word) -> bool {
-    let plain = Control {
-        stall: 1,
-        yield_: true,
-        write_barrier: None,
-        read_barrier: None,
-        wait: 0,
-        reuse: 0,
-    };
-    isa.decode(word).form.is_opaque() && !isa.decode(plain.apply(word)).form.is_opaque()
+    isa.decode(word).form.is_opaque() && !isa.decode(Control::PLAIN.apply(word)).form.is_opaque()
 }
 
 struct Found<'m> {
