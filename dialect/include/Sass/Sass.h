@@ -40,9 +40,11 @@ constexpr llvm::StringLiteral kEntriesAttr = "sass.entries";
 /// Attribute of a function: where its parameters begin and end in constant bank 0, in bytes.
 constexpr llvm::StringLiteral kParamsAttr = "sass.params";
 /// Attribute of a function: byte offsets, ascending, of instructions that its file names, and that stay what and where they are.
-constexpr llvm::StringLiteral kResourcesAttr = "sass.resources"; // registers, threads (0: not known), bytes of shared memory
-constexpr llvm::StringLiteral kFixedAttr = "sass.fixed";         // registers that the file names, as SassPin
 constexpr llvm::StringLiteral kPinnedAttr = "sass.pinned";
+/// Attribute of a function: registers, threads of a block (0: not known), bytes of shared memory.
+constexpr llvm::StringLiteral kResourcesAttr = "sass.resources";
+/// Attribute of a function: registers that the file names, as SassPin.
+constexpr llvm::StringLiteral kFixedAttr = "sass.fixed";
 
 /// A field of an instruction's word, by its name in the tables ("2.X0"), and what it is to be.
 struct FieldValue {

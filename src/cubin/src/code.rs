@@ -127,7 +127,10 @@ impl<'a> Code<'a> {
     /// Threads of a block, where the kernel fixes or limits them.
     pub fn threads(&self) -> Option<u32> {
         let dimensions = |which: u8| match self.attribute(which)?.value().ok()? {
-            Value::Words(words) => Some(words.iter().take(3).map(|n| n.max(1)).product::<u32>()),
+            Value::Words(words) => {
+                let each = words.iter().take(3);
+                Some(each.fold(1u32, |all, n| all.saturating_mul(n.max(1))))
+            }
             _ => None,
         };
         dimensions(code::REQNTID).or_else(|| dimensions(code::MAX_THREADS))

@@ -1,7 +1,9 @@
 //! `.debug_frame`: call frame information of DWARF, with 64-bit lengths, as ptxas writes it.
 
+use std::collections::HashMap;
+
 use crate::bytes::{u16_at, u32_at, u64_at};
-use crate::elf::SymbolSection;
+use crate::elf::{Relocation, SymbolSection};
 use crate::movement::CodeMove;
 use crate::{CubinError, Image};
 
@@ -256,8 +258,9 @@ pub fn frame_registers(image: &Image<'_>, code: usize) -> Result<Vec<u8>, CubinE
     let data = image.section_data(section.index)?;
     let mut all = Vec::new();
     let (frames, commons) = entries(data).map_err(|(at, what)| malformed(at, what))?;
+    let by_offset: HashMap<u64, &Relocation> = relocations.iter().map(|r| (r.offset, r)).collect();
     for frame in frames {
-        let relocation = relocations.iter().find(|r| r.offset == frame.location as u64);
+        let relocation = by_offset.get(&(frame.location as u64));
         let symbol = relocation.and_then(|r| image.symbols().get(r.symbol as usize));
         // A frame of nobody knows whom counts too.
         if symbol.is_some_and(|s| s.section != SymbolSection::Section(code)) {

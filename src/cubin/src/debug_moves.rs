@@ -27,7 +27,10 @@ pub(crate) fn rewrites<'m>(
 ) -> Result<BTreeMap<usize, Rewrite>, CubinError> {
     let mut all = BTreeMap::new();
     let mut lines = Rewrite::default();
-    for section in image.sections().iter().filter(|s| s.has_bytes()) {
+    let mut sections: Vec<_> = image.sections().iter().filter(|s| s.has_bytes()).collect();
+    // Units ask where their line programs are now.
+    sections.sort_by_key(|s| s.name == INFO);
+    for section in sections {
         let data = image.section_data(section.index)?;
         let addresses = Addresses::of(image, section, data)?;
         let fault = |(at, what): Fault| CubinError::Malformed {
@@ -113,16 +116,19 @@ fn units(data: &[u8], abbreviations: &[u8], addresses: &Addresses<'_>, lines: &R
                 let value = entries.read_attribute(*attribute).map_err(unread(at))?.raw_value();
                 match (attribute.name(), value) {
                     (dw::DW_AT_stmt_list, AttributeValue::Data4(_) | AttributeValue::SecOffset(_)) => {
-                        let old = u32_at(data, at);
+                        let relocated = addresses.relocated.get(&at);
+                        let old = relocated.map_or(u32_at(data, at), |(_, offset)| *offset as u32);
                         let new = lines.place(old as usize) as u32;
-                        if new != old && addresses.relocated.contains_key(&at) {
+                        if new != old && relocated.is_some() {
                             return Err((at, "a relocation tells where the lines of a unit are".into()));
                         }
-                        rewrite.replace(at..at + 4, new.to_le_bytes().to_vec());
+                        if new != old {
+                            rewrite.replace(at..at + 4, new.to_le_bytes().to_vec());
+                        }
                     }
                     (_, AttributeValue::Addr(_)) if addresses.is_known(at) => {}
                     (_, AttributeValue::Addr(_)) => return Err((at, "an address without a relocation".into())),
-                    (dw::DW_AT_stmt_list | dw::DW_AT_high_pc | dw::DW_AT_ranges, _) => {
+                    (dw::DW_AT_stmt_list | dw::DW_AT_high_pc | dw::DW_AT_entry_pc | dw::DW_AT_ranges, _) => {
                         return Err((at, format!("{} of a kind that ptxas does not write", attribute.name())));
                     }
                     _ => {}
@@ -179,12 +185,12 @@ fn registers<'m>(
             }
             for at in [behind + 4, behind + 8] {
                 let Some(m) = m else { break };
-                let now = |offset: u64| m.label_at(function.value + offset);
+                let now = |offset: u64| m.label_at(function.value.wrapping_add(offset));
                 let offset = u32_at(data, at);
                 let (Some(new), Some(start)) = (now(offset.into()), now(0)) else {
                     return Err((at, format!("{offset:#x} is no code offset")));
                 };
-                rewrite.replace(at..at + 4, ((new - start) as u32).to_le_bytes().to_vec());
+                rewrite.replace(at..at + 4, (new.wrapping_sub(start) as u32).to_le_bytes().to_vec());
             }
             at = end;
         }

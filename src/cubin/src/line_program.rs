@@ -88,6 +88,12 @@ impl Header {
             let before = lines.take();
             match r.byte()? {
                 0 => self.extended(r, place, &mut at)?,
+                opcode if opcode >= self.opcode_base => {
+                    let number = i64::from(opcode - self.opcode_base);
+                    let (lines, bytes) = (self.line_base + number % self.line_range, number / self.line_range);
+                    let now = step(&mut at, bytes, start)?;
+                    change(r, start, self.row(lines, bytes), self.row(lines, now), rewrite)?;
+                }
                 ADVANCE_LINE => lines = Some((start, r.signed()?)),
                 ADVANCE_PC => {
                     let bytes = r.signed()?;
@@ -102,12 +108,6 @@ impl Header {
                 }
                 CONST_ADD_PC | FIXED_ADVANCE_PC => {
                     return Err((start, "a step of a kind that ptxas does not write".into()));
-                }
-                opcode if opcode >= self.opcode_base => {
-                    let number = i64::from(opcode - self.opcode_base);
-                    let (lines, bytes) = (self.line_base + number % self.line_range, number / self.line_range);
-                    let now = step(&mut at, bytes, start)?;
-                    change(r, start, self.row(lines, bytes), self.row(lines, now), rewrite)?;
                 }
                 opcode => {
                     for _ in 0..self.operands.get(usize::from(opcode) - 1).copied().unwrap_or(0) {
@@ -145,7 +145,7 @@ impl Header {
 
     /// A row so many lines and bytes further, as ptxas writes it.
     fn row(&self, lines: i64, bytes: i64) -> Vec<u8> {
-        let above = lines - self.line_base;
+        let above = lines.wrapping_sub(self.line_base);
         if bytes > 0 && (0..self.line_range).contains(&above) {
             let number = self
                 .line_range

@@ -69,7 +69,14 @@ impl CodeMove {
 }
 
 /// Sections that hold code offsets in ways that are not followed.
-const UNREAD: &[&str] = &[".debug_ranges", ".debug_aranges", ".nv.uft", ".nv.udt"];
+const UNREAD: &[&str] = &[
+    ".debug_ranges",
+    ".debug_aranges",
+    ".debug_rnglists",
+    ".debug_loclists",
+    ".nv.uft",
+    ".nv.udt",
+];
 
 /// Sections that tell something of stretches of code.
 const STRETCHES: &[&str] = &[

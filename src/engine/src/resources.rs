@@ -32,12 +32,12 @@ pub(crate) fn registers(
     less: bool,
 ) -> Result<Option<u32>, String> {
     barriers(isa, code, new)?;
-    let top = top_register(isa, new);
-    let fewer = top_register(isa, code.bytes).saturating_sub(top);
+    let (top, old) = (top_register(isa, new), top_register(isa, code.bytes));
+    let fewer = old.saturating_sub(top);
     if less && fewer > 0 && code.is_entry {
         return Ok(code.registers.and_then(|given| given.checked_sub(fewer)));
     }
-    let Some(given) = code.registers.filter(|_| top > top_register(isa, code.bytes)) else {
+    let Some(given) = code.registers.filter(|_| top > old) else {
         return Ok(None);
     };
     let needed = top + 2;

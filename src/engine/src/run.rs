@@ -363,7 +363,9 @@ fn rewrite_kernels(
         .into_par_iter()
         .zip(ran)
         .map(|((at, code, done), ran)| {
-            let passes: Vec<&dyn Pass> = work[at].1.iter().map(|(_, entry)| entry.pass).collect();
+            // Who only reports has no say in what becomes of the kernel.
+            let apply = work[at].1.iter().filter(|(_, entry)| entry.mode == Mode::Apply);
+            let passes: Vec<&dyn Pass> = apply.map(|(_, entry)| entry.pass).collect();
             (at, finish(isa, image, code, done, ran, &passes))
         })
         .collect();

@@ -60,7 +60,8 @@ impl Multiprocessor {
     /// block fits.
     pub fn resident_warps(&self, registers: u32, threads: u32, shared: u32) -> u32 {
         let warps_in_block = threads.div_ceil(32).max(1);
-        let by_registers = match (registers * 32).next_multiple_of(REGISTER_UNIT) {
+        // A thread has at most 255: more fit no better.
+        let by_registers = match (registers.min(256) * 32).next_multiple_of(REGISTER_UNIT) {
             0 => self.warps,
             // A partition has its own registers.
             of_warp => self.registers / PARTITIONS / of_warp * PARTITIONS,

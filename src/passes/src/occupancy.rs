@@ -6,6 +6,8 @@ use crate::Resources;
 
 /// Registers of a thread that are the hardware's.
 pub(crate) const RESERVED: u32 = 2;
+/// Most registers of a thread.
+pub(crate) const MOST: u32 = 255;
 /// Most threads of a block.
 const MAX_THREADS: u32 = 1024;
 /// Registers are handed out to warps in units of which each thread gets so many.
@@ -15,9 +17,9 @@ const UNIT: u32 = 8;
 /// not known.
 pub(crate) fn same_occupancy(kernel: &Kernel, resources: &Resources) -> u32 {
     let named = u32::from(ir::top_register(kernel)) + RESERVED;
-    let given = resources.registers.unwrap_or(named);
+    let given = resources.registers.unwrap_or(named).min(MOST);
     let Some(multiprocessor) = Multiprocessor::of(kernel.target) else {
-        return given.next_multiple_of(UNIT).clamp(named, 255);
+        return given.next_multiple_of(UNIT).min(MOST).max(named);
     };
     let most = resources.threads.unwrap_or(MAX_THREADS).min(MAX_THREADS);
     let warps = |registers, threads| multiprocessor.resident_warps(registers, threads, resources.shared);
@@ -25,5 +27,5 @@ pub(crate) fn same_occupancy(kernel: &Kernel, resources: &Resources) -> u32 {
         let mut sizes = (32..=most.next_multiple_of(32)).step_by(32);
         sizes.all(|threads| warps(*registers, threads) >= warps(given, threads))
     };
-    (given..=255).take_while(as_many).last().unwrap_or(given).max(named)
+    (given..=MOST).take_while(as_many).last().unwrap_or(given).max(named)
 }

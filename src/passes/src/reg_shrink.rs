@@ -73,6 +73,10 @@ impl Pass for RegShrink {
         let Some(fixed) = &cx.resources.fixed else {
             return refuse("its file names registers in a way that nobody here can read");
         };
+        let top = u32::from(ir::top_register(kernel));
+        if given < top {
+            return refuse("it names more registers than its file gives it");
+        }
         ir::may_take_registers(cx.isa, kernel).map_err(Refusal)?;
         let unknown = |op: ir::Op<'_>| op.layout().is_some_and(|l| l.flow == Flow::Call) && op.label().is_none();
         if kernel.ops().any(|op| unknown(op) && !op.goes_to_successor()) {
@@ -86,7 +90,6 @@ impl Pass for RegShrink {
                 .push(skip("with fewer registers no more warps are resident".to_owned()));
             return Ok(result);
         };
-        let top = u32::from(ir::top_register(kernel));
         // The kernel may have asked for more than it names.
         let limit = top.checked_sub(given - step.registers).filter(|limit| *limit > 0);
         let model = Model::of(kernel.target);

@@ -19,7 +19,7 @@ use isa::RegFile;
 
 use crate::copies::{Copies, merges, operands};
 use crate::frame::{FrameAccess, accesses};
-use crate::occupancy::{RESERVED, same_occupancy};
+use crate::occupancy::{MOST, RESERVED, same_occupancy};
 use crate::threads::{Held, Thread, Touch};
 use crate::{Context, OptionKind, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count};
 
@@ -69,7 +69,7 @@ impl Pass for SpillElim {
             Some(registers @ 1..) => registers as u32,
             _ => same_occupancy(kernel, cx.resources),
         };
-        let mut free = Free::new(kernel, fixed, limit.saturating_sub(RESERVED) as usize);
+        let mut free = Free::new(kernel, fixed, limit.min(MOST).saturating_sub(RESERVED) as usize);
         let mut homes: BTreeMap<i64, Home> = BTreeMap::new();
         for group in groups(kernel, &accesses) {
             match homes_of(kernel, &accesses, &group, &mut free) {
