@@ -219,8 +219,8 @@ struct Pending {
     own: u8,
     lent: u8,
     lent_at: [u64; 6],
-    /// Later instructions that signal its scoreboard.
-    behind: u8,
+    /// By scoreboard: later instructions that signal it, as this one does, and whose results come behind its own.
+    behind: [u8; 6],
 }
 
 /// An instruction that read or overwrote a register too early: its index, and that of the one whose result it is.
@@ -262,9 +262,10 @@ impl InFlight {
         self.pending.retain(|p| {
             let own = p.own & mask != 0 && now - p.issued >= signal;
             let lent = (0..6).any(|n| (p.lent & mask) >> n & 1 != 0 && now - p.lent_at[n] >= signal);
-            let counted = step
-                .counted
-                .is_some_and(|(scoreboard, most)| (p.own | p.lent) >> scoreboard & 1 != 0 && p.behind >= most);
+            let counted = step.counted.is_some_and(|(scoreboard, most)| {
+                let behind = p.behind.get(usize::from(scoreboard));
+                (p.own | p.lent) >> scoreboard & 1 != 0 && behind.is_some_and(|n| *n >= most)
+            });
             !(own || lent || counted)
         });
     }
@@ -334,7 +335,7 @@ impl InFlight {
                 own: bit(step.control.write_barrier),
                 lent: 0,
                 lent_at: [0; 6],
-                behind: 0,
+                behind: [0; 6],
             });
         }
         self.pass(step);
@@ -344,10 +345,12 @@ impl InFlight {
     fn signal(&mut self, t: &Timing, step: &Step) {
         let (written, read) = (bit(step.control.write_barrier), bit(step.control.read_barrier));
         for p in &mut self.pending {
-            if (p.own | p.lent) & (written | read) != 0 {
-                p.behind = p.behind.saturating_add(1);
-            }
             let in_order = p.order.zip(step.role).is_some_and(|(a, b)| t.latencies.in_order(a, b));
+            if in_order {
+                let both = (p.own | p.lent) & (written | read);
+                let signalled = p.behind.iter_mut().enumerate().filter(|(n, _)| both >> n & 1 != 0);
+                signalled.for_each(|(_, count)| *count = count.saturating_add(1));
+            }
             if in_order && let Some(at) = p.lent_at.get_mut(written.trailing_zeros() as usize) {
                 (p.lent, *at) = (p.lent | written, self.now);
             }

@@ -499,7 +499,8 @@ fn awaited(isa: &Isa, inst: Inst) -> (u8, Option<(u8, u8)>) {
                 let names = names.filter_map(|n| n.parse::<u8>().ok());
                 names.for_each(|n| set |= 1u8.checked_shl(n.into()).unwrap_or(0));
             }
-            (set, number("0.SB0").zip(number("1.X0")))
+            let one = number("0.SB0").filter(|n| *n < GROUPS);
+            (set & !(1 << GROUPS), one.zip(number("1.X0")))
         }
         _ => (0, None),
     }

@@ -1,7 +1,7 @@
 //! What is in flight at a place of the code: results that are not there yet, and operands that may still be read.
 
 use crate::class::ClassId;
-use crate::code::{Code, Guard, Port, REGS, Reg, Step, Touch, ones};
+use crate::code::{Code, GROUPS, Guard, Port, REGS, Reg, Step, Touch, ones};
 use crate::walk::Rules;
 
 /// Cycles are counted up to here.
@@ -32,8 +32,8 @@ pub struct Flight {
     pub limit: u16,
     /// A scoreboard was waited for on the shortest way, so that more cycles may have gone by.
     pub waited: bool,
-    /// Fewest later instructions that signal the same scoreboard, and not before it is done.
-    pub behind: u8,
+    /// By scoreboard, [`GROUPS`] included: fewest later instructions that signal it, as this one does, and not before this one is done.
+    pub behind: [u8; GROUPS as usize + 1],
     /// Under which condition it executed, while the predicate still holds that value.
     pub guard: Option<Guard>,
 }
@@ -68,7 +68,8 @@ impl Flight {
         self.alive |= other.alive;
         // What only one way's scoreboards tell, neither may rely on.
         self.release &= other.release;
-        self.behind = self.behind.min(other.behind);
+        let both = self.behind.iter_mut().zip(other.behind);
+        both.for_each(|(mine, other)| *mine = other.min(*mine));
         if self.guard != other.guard {
             self.guard = None;
         }
@@ -142,8 +143,8 @@ impl State {
 
     /// Waits until the count of a scoreboard is at most `most`: who has more of them behind it in its queue is done by then.
     pub fn wait_for_count(&mut self, scoreboard: u8, most: u8) {
-        self.flights
-            .retain(|f| f.release >> scoreboard & 1 == 0 || f.behind < most);
+        let done = |f: &Flight| f.behind.get(usize::from(scoreboard)).is_some_and(|n| *n >= most);
+        self.flights.retain(|f| f.release >> scoreboard & 1 == 0 || !done(f));
         self.flights.iter_mut().for_each(|f| f.waited = true);
     }
 
@@ -179,8 +180,10 @@ impl State {
             // In a queue, who comes out tells of all before.
             let (reads, results) = teller.map_or((false, false), |c| rules.in_order(f.class, c));
             let ordered = if f.write { results } else { reads };
-            if ordered && step.guard.is_none() && f.release & (written | read) != 0 {
-                f.behind = f.behind.saturating_add(1);
+            if ordered && step.guard.is_none() {
+                let both = f.release & (written | read);
+                let signalled = f.behind.iter_mut().enumerate().filter(|(n, _)| both >> n & 1 != 0);
+                signalled.for_each(|(_, count)| *count = count.saturating_add(1));
             }
             match f.write {
                 true if results => f.release |= written,
@@ -208,7 +211,7 @@ impl State {
                 elapsed: 0,
                 limit: 0,
                 waited: false,
-                behind: 0,
+                behind: [0; GROUPS as usize + 1],
                 guard,
             };
             flight.limit = rules.limit(code, &flight);

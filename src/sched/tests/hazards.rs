@@ -479,6 +479,23 @@ fn loads_may_come_back_in_any_order() {
     one(&code("0x1"), Hazard::NotAwaited, Some(0), 0x30);
 }
 
+/// How many stand behind one in its queue counts for the scoreboard that they signal.
+#[test]
+fn each_scoreboard_has_a_count_of_its_own() {
+    let code = |last| {
+        format!(
+            "[B------:R-:W0:-:S02] LDS R4, [R8]
+             [B------:R-:W1:-:S02] LDS R5, [R8+0x4]
+             [B------:R-:W{last}:-:S02] LDS R6, [R8+0x8]
+             [B------:R-:W-:-:S04] DEPBAR.LE SB0, 0x1
+             [B------:R-:W-:-:S04] IADD3 R0, R4, R3, R2
+             [B01----:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean(&code(0));
+    one(&code(1), Hazard::NotAwaited, Some(0), 0x40);
+}
+
 /// Nobody knows where it leads, but for the beginning of a kernel: who is called needs what it reads.
 #[test]
 fn a_call_to_an_address_may_enter_any_function() {
@@ -644,4 +661,35 @@ fn a_scoreboard_tells_of_special_and_constant_uniform_registers() {
         );
         assert!(!hazards(&with("W0", "B------")).is_empty(), "{load}");
     }
+}
+
+#[test]
+fn special_registers_reach_uniform_ones_in_order() {
+    let hazards = |wait: &str| {
+        let listing = format!(
+            "[B------:R-:W-:-:S02] S2UR UR4, SR_CTAID.X
+             [B------:R-:W0:-:S02] S2UR UR5, SR_CTAID.Y
+             [{wait}:R-:W-:-:S08] IMAD R0, R0, UR4, R0
+             [B0-----:R-:W-:-:S05] EXIT"
+        );
+        let found = findings_on(Target::Sm120, &listing).into_iter();
+        found.map(|f| f.hazard).collect::<Vec<_>>()
+    };
+    assert_eq!(hazards("B0-----"), []);
+    assert_eq!(hazards("B------"), [Hazard::NotAwaited]);
+}
+
+#[test]
+fn constants_by_a_uniform_register_read_it_late() {
+    let hazards = |wait: &str| {
+        let listing = format!(
+            "[B------:R-:W1:-:S02] LDCU UR6, c[0x0][UR4+0x380]
+             [{wait}:R-:W-:-:S08] UMOV UR4, 0x5
+             [B-1----:R-:W-:-:S05] EXIT"
+        );
+        let found = findings_on(Target::Sm120, &listing).into_iter();
+        found.map(|f| f.hazard).collect::<Vec<_>>()
+    };
+    assert_eq!(hazards("B-1----"), []);
+    assert_eq!(hazards("B------"), [Hazard::NotAwaited]);
 }
