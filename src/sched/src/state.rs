@@ -177,9 +177,10 @@ impl State {
                 return false;
             }
             f.overwritten(step, writes);
-            // In a queue, who comes out tells of all before.
+            // In a queue, who comes out tells of all before; also where its guard is false: vendor code from sm_70 on counts on that.
             let (reads, results) = teller.map_or((false, false), |c| rules.in_order(f.class, c));
             let ordered = if f.write { results } else { reads };
+            // A count that was not raised says nothing of who is behind.
             if ordered && step.guard.is_none() {
                 let both = f.release & (written | read);
                 let signalled = f.behind.iter_mut().enumerate().filter(|(n, _)| both >> n & 1 != 0);
