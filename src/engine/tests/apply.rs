@@ -94,6 +94,17 @@ fn the_outcome_does_not_depend_on_the_number_of_threads() {
     assert_eq!(with(1), with(4));
 }
 
+/// What a pass that only reports is for has no say in whether a kernel is held back, or how many registers it gets.
+#[test]
+fn who_only_reports_decides_nothing() {
+    let cubin = kernels("sm_87/own_features.cubin");
+    let apply = "[[pass]]\nname = \"reschedule\"\nmode = \"apply\"\n";
+    let report =
+        "[[pass]]\nname = \"ffma-deftz\"\nmode = \"report\"\n[[pass]]\nname = \"reg-shrink\"\nmode = \"report\"\n";
+    let alone = rewritten(&cubin, apply).expect("some blocks are faster in another order");
+    assert_eq!(rewritten(&cubin, &format!("{apply}{report}")), Some(alone));
+}
+
 /// Passes that a careless author could write.
 struct Bad(&'static str, fn(&ir::Kernel) -> Result<PassResult, Refusal>);
 
