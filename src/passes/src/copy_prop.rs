@@ -99,6 +99,9 @@ fn reader(kernel: &Kernel, copy: ValueId, copier: OpId, source: Pin, used: &Use)
         return Err("it is passed to a block argument");
     };
     let (op, home) = (kernel.op(id), kernel.op(copier).block());
+    if kernel.pin(copy) == source {
+        return Err("it is copied to where it is");
+    }
     if op.block() != home || id <= copier {
         return Err("it is read in another block");
     }

@@ -72,6 +72,15 @@ fn a_copied_register_is_read_at_its_source() {
     assert_eq!(run(&CopyProp, listing, &[0x20, 0x30]).expect("it may run").1.sites, 0);
 }
 
+/// As `nvcc -G` makes them. The copies around it are none the worse for it.
+#[test]
+fn a_register_copied_into_itself_stays() {
+    let listing = "S2R R0, SR_TID.X ;\nMOV R0, R0 ;\nMOV R9, R0 ;\nSTS [R0], R9 ;\nEXIT ;";
+    let (text, found) = run(&CopyProp, listing, &[]).expect("it may run");
+    assert_eq!(text, trimmed(&listing.replace("R9 ;\nEXIT", "R0 ;\nEXIT")));
+    assert_eq!(found.skipped[0].reason, "it is copied to where it is");
+}
+
 #[test]
 fn a_copy_that_one_reader_needs_is_read_by_all() {
     for (reader, why) in [
