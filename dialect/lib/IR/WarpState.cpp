@@ -12,18 +12,22 @@ namespace {
 
 /// Blocks where lanes of a warp may be apart.
 ///
-/// They part at a branch that hangs on a register or a predicate of the lane. They are together again behind a BSYNC that every path passes,
-/// if its barrier was set up before they parted: nothing else makes lanes wait for each other. Lanes that have left with EXIT are not
-/// waited for.
+/// They part at a branch that hangs on a register or a predicate of the lane, and at a WARPSYNC whose mask does. They are together again behind
+/// a BSYNC that every path passes, if its barrier was set up before they parted: nothing else makes lanes wait for each other. Lanes that have
+/// left with EXIT are not waited for.
 class Divergence {
 public:
   explicit Divergence(Region &code) : region(code) {
     for (Block &block : region)
       findJoin(block);
     enter();
-    for (Block &block : region)
-      if (mayPart(block.getTerminator()))
+    for (Block &block : region) {
+      const bool gathers = maySplit(block);
+      if (gathers)
+        divergent.insert(&block);
+      if (gathers || mayPart(block.getTerminator()))
         spread(block);
+    }
   }
 
   bool contains(Block *block) const { return divergent.contains(block); }
@@ -57,8 +61,18 @@ private:
     auto inst = dyn_cast<SassInst>(terminator);
     if (!inst || terminator->getNumSuccessors() < 2 || !inst.getLayout() || inst.getLayout()->terminator == SASS_TERM_EXIT)
       return false;
-    return !llvm::all_of(terminator->getOperands().take_front(inst.getLayout()->reads),
-                         [&](Value read) { return isShared(read, terminator->getBlock(), 8); });
+    return hangsOnLane(inst);
+  }
+
+  /// Lanes with other masks than the first ones go on by themselves.
+  static bool maySplit(Block &block) {
+    return llvm::any_of(block.getOps<SassInst>(),
+                        [](SassInst inst) { return inst.getMnemonic() == "WARPSYNC" && inst.getLayout() && hangsOnLane(inst); });
+  }
+
+  static bool hangsOnLane(SassInst inst) {
+    return !llvm::all_of(inst->getOperands().take_front(inst.getLayout()->reads),
+                         [&](Value read) { return isShared(read, inst->getBlock(), 8); });
   }
 
   /// Whether lanes that go through a block together have the same in a value: a register of the warp, or what the block itself computes of

@@ -1,6 +1,7 @@
 //! Where the lanes of a warp are together: which instructions a warp executes once for all lanes that still run.
 //!
-//! Lanes part at a branch whose condition may differ between them. They are together again behind a `BSYNC` that waits, at the place that its `BSSY`
+//! Lanes part at a branch whose condition may differ between them, and at a `WARPSYNC` whose mask may: it gathers those that name the same mask,
+//! and groups with other masks go on by themselves. They are together again behind a `BSYNC` that waits, at the place that its `BSSY`
 //! named, if they were together at the `BSSY`: the barrier waits for all of them. Nothing else is taken to bring them together, neither that
 //! all ways meet nor a `WARPSYNC`, and a barrier that a `BREAK` names or that anything but a `BSSY` has written brings nobody together.
 //! Lanes that have ended do not count.
@@ -130,6 +131,8 @@ enum Mark {
     Sync(usize),
     /// Anything else that writes the barrier.
     Disarm(usize),
+    /// `WARPSYNC`.
+    Gather,
 }
 
 impl<'k> Walk<'k> {
@@ -151,6 +154,9 @@ impl<'k> Walk<'k> {
         };
         for op in kernel.ops() {
             let Some(layout) = op.layout() else { continue };
+            if isa.form(layout.form).is_some_and(|f| f.mnemonic() == "WARPSYNC") {
+                walk.marks.insert(op.id().0, Mark::Gather);
+            }
             for slot in layout.slots.iter().filter(|s| s.file == RegFile::B) {
                 let barrier = usize::from(slot.pin(op.word()).number()) % BARRIERS;
                 let mark = match isa.form(layout.form).map_or("", |f| f.mnemonic()) {
@@ -174,7 +180,7 @@ impl<'k> Walk<'k> {
             let ops = blocks.iter().flat_map(|b| kernel.block(BlockId(*b)).ops());
             let written = ops.filter_map(|op| walk.marks.get(&op.id().0)).map(|mark| match mark {
                 Mark::Arm(barrier, _) | Mark::Disarm(barrier) => 1 << barrier,
-                Mark::Sync(_) => 0,
+                Mark::Sync(_) | Mark::Gather => 0,
             });
             let callee = Callee {
                 barriers: written.fold(0, |all, bit| all | bit),
@@ -252,6 +258,7 @@ impl<'k> Walk<'k> {
                     state.together = together;
                 }
             }
+            Some(Mark::Gather) => state.together &= !(self.differs)(op),
             None if is_call(op) => {
                 let callee = self.named(op).and_then(|b| self.callees.get(&b.0));
                 let (parts, barriers) = callee.map_or((true, u16::MAX), |c| (c.parts, c.barriers));

@@ -67,6 +67,33 @@ fn a_barrier_brings_lanes_together_and_nothing_else() {
     assert_eq!(together(&parted(["BMOV.32 B0, 0xffffffff", "BSYNC B0"])), "====<<<<");
 }
 
+/// Groups of lanes with other masks go on by themselves, as behind `__reduce_add_sync(mask, x)`.
+#[test]
+fn lanes_part_where_their_masks_differ() {
+    let gathered = |mask: &str, wait: &str| {
+        format!(
+            "S2R R0, SR_TID.X ;
+             ISETP.GT.AND P0, PT, R0, 0x3, PT ;
+             {mask} ;
+             BSSY B0, 0x70 ;
+             {wait} ;
+             REDUX.SUM UR4, R0 ;
+             BSYNC B0 ;
+             MOV R2, UR4 ;
+             EXIT ;"
+        )
+    };
+    let of_lane = "SEL R3, R0, 0x1, P0";
+    assert_eq!(together(&gathered(of_lane, "WARPSYNC.EXCLUSIVE R3")), "=====<<==");
+    assert_eq!(together(&gathered(of_lane, "WARPSYNC R3")), "=====<<==");
+    assert_eq!(together(&gathered(of_lane, "@P0 WARPSYNC 0xffffffff")), "=====<<==");
+    assert_eq!(together(&gathered("MOV R3, c[0x0][0x160]", "WARPSYNC.EXCLUSIVE R3")), "=========");
+    assert_eq!(together(&gathered(of_lane, "WARPSYNC 0xffffffff")), "=========");
+    // So what a group has computed is not the warp's, which has one register for all of them.
+    let agreed = agreement(&gathered(of_lane, "WARPSYNC.EXCLUSIVE R3"));
+    assert_eq!((agreed["UR4"], agreed["R2"]), (Agreement::Differs, Agreement::Differs));
+}
+
 /// From sm_100 on a `BSYNC` says whether it waits.
 #[test]
 fn a_barrier_that_does_not_wait_brings_nobody_together() {
