@@ -123,6 +123,29 @@ fn another_pipe_takes_a_cycle_more() {
     one(&code(4), Hazard::Stall, Some(0), 0x10);
 }
 
+/// No scoreboard tells of it from sm_90 on; before, one does.
+#[test]
+fn whether_lanes_agree_is_known_after_13_cycles() {
+    let code = |stall| {
+        format!(
+            "[B------:R-:W-:Y:S{stall:02}] R2UR P1, URZ, R0
+             [B------:R-:W-:-:S05] @!P1 BRA.DIV UR7, 0x20
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    for target in [Target::Sm90, Target::Sm90a, Target::Sm100, Target::Sm120] {
+        clean_on(target, &code(13));
+        let found = findings_on(target, &code(12));
+        assert_eq!(
+            found.iter().map(|f| f.required).collect::<Vec<_>>(),
+            [Some(13)],
+            "{target}"
+        );
+    }
+    let found = findings_on(Target::Sm86, &code(13));
+    assert_eq!(found[0].hazard, Hazard::NoScoreboard);
+}
+
 #[test]
 fn a_guard_is_read_late_in_the_pipe() {
     let code = |stall, guard| {
