@@ -66,3 +66,20 @@ sass.func "together" attributes {sm = "sm_87"} {
   sass.RED_0x98e.E.ADD.F32.FTZ.RN.STRONG.GPU guard(%PT) [%r, %r<"64"> + 0x0], %r desc(%d, %e) raw 0x0001e2000c10e788000000110a00798e : (!sass.reg, !sass.reg, !sass.reg, !sass.ureg, !sass.ureg) -> ()
   sass.end
 }
+
+// Groups of lanes with other masks come out of WARPSYNC one after the other.
+// CHECK-LABEL: sass.func "in groups"
+// CHECK: sass.UMOV
+// CHECK: sass.UMOV
+// CHECK: sass.end
+sass.func "in groups" attributes {sm = "sm_87"} {
+  %PT = sass.pt
+  %UPT = sass.upt
+  %r = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R10"}
+  sass.entry ^bb1
+^bb1:
+  sass.WARPSYNC_0x348.EXCLUSIVE guard(%PT) %PT, %r raw 0x000fea0003c00000000000000a007348 : (!sass.pred, !sass.reg) -> ()
+  %a = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fe400000000000000000100027882 : (!sass.imm) -> (!sass.ureg)
+  %b = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fe400000000000000000100037882 : (!sass.imm) -> (!sass.ureg)
+  sass.end
+}
