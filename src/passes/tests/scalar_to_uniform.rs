@@ -87,7 +87,10 @@ fn lanes_part_where_their_masks_differ() {
     assert_eq!(together(&gathered(of_lane, "WARPSYNC.EXCLUSIVE R3")), "=====<<==");
     assert_eq!(together(&gathered(of_lane, "WARPSYNC R3")), "=====<<==");
     assert_eq!(together(&gathered(of_lane, "@P0 WARPSYNC 0xffffffff")), "=====<<==");
-    assert_eq!(together(&gathered("MOV R3, c[0x0][0x160]", "WARPSYNC.EXCLUSIVE R3")), "=========");
+    assert_eq!(
+        together(&gathered("MOV R3, c[0x0][0x160]", "WARPSYNC.EXCLUSIVE R3")),
+        "========="
+    );
     assert_eq!(together(&gathered(of_lane, "WARPSYNC 0xffffffff")), "=========");
     // So what a group has computed is not the warp's, which has one register for all of them.
     let agreed = agreement(&gathered(of_lane, "WARPSYNC.EXCLUSIVE R3"));
