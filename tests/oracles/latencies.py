@@ -150,6 +150,8 @@ BEHIND = {
 # What uses tensor memory, with {r} a list of eight registers made before.
 TENSOR = {
     "st": "tcgen05.st.sync.aligned.32x32b.x8.b32 [t+{n}], {r};",
+    "rmw": "tcgen05.ld.sync.aligned.32x32b.x8.b32 {r}, [t]; tcgen05.wait::ld.sync.aligned; add.u32 {a}, {a}, x; "
+    "tcgen05.st.sync.aligned.32x32b.x8.b32 [t], {r}; tcgen05.wait::st.sync.aligned;",
     "stw": "tcgen05.st.sync.aligned.32x32b.x8.b32 [t+{n}], {r}; tcgen05.wait::st.sync.aligned;",
     "ld": "tcgen05.ld.sync.aligned.32x32b.x8.b32 {r}, [t+{n}]; tcgen05.wait::ld.sync.aligned; xor.b32 x, x, {a};",
     "ldld": "tcgen05.ld.sync.aligned.32x32b.x8.b32 {r}, [t]; tcgen05.ld.sync.aligned.32x32b.x4.b32 {{s0, s1, s2, s3}}, [t+8]; "

@@ -663,6 +663,29 @@ fn what_works_on_tensor_memory_reads_its_operands_late() {
     one_on(target, &code("B0-----"), Hazard::NotAwaited, Some(0x10), 0x30);
 }
 
+/// `tcgen05.wait::st` is a fence whose scoreboard tells of the stores before it, which then have none of their own.
+#[test]
+fn a_wait_for_tensor_memory_tells_that_stores_have_read_their_operands() {
+    let code = |fence, wait| {
+        format!(
+            "[B------:R-:W0:-:S02] LDTM.x4 R4, tmem[UR4]
+             [B0-----:R-:W-:-:S04] IADD3 R7, PT, PT, R7, R3, RZ
+             [B------:R-:W-:-:S01] STTM.x4 tmem[UR4], R4
+             [B------:R-:{fence}:-:S02] FENCE.VIEW.ASYNC.T
+             [{wait}:R-:W0:-:S02] LDTM.x4 R4, tmem[UR4+0x80]
+             [B01----:R-:W-:-:S05] EXIT"
+        )
+    };
+    for target in [Target::Sm100a, Target::Sm103a, Target::Sm110a] {
+        clean_on(target, &code("W1", "B-1----"));
+        one_on(target, &code("W1", "B------"), Hazard::NotAwaited, Some(0x20), 0x40);
+        one_on(target, &code("W-", "B------"), Hazard::NoScoreboard, Some(0x20), 0x40);
+        // Another fence tells nothing of them.
+        let other = code("W1", "B-1----").replace("ASYNC.T", "ASYNC.S");
+        one_on(target, &other, Hazard::NoScoreboard, Some(0x20), 0x40);
+    }
+}
+
 #[test]
 fn a_scoreboard_tells_of_special_and_constant_uniform_registers() {
     let hazards = |listing: &str| {
