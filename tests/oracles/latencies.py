@@ -108,6 +108,26 @@ WRITERS = {
     "wdc": "ld.const.u32 {a}, [{k}+{n}];",
 }
 
+# What makes the uniform address of a constant, {k}, from {k} and {y}, which are the same for all threads; {x} is not.
+ADDRESSES = {
+    "add": "add.u32 {k}, {y}, {n};",
+    "shl": "shl.b32 {k}, {y}, 3;",
+    "lop": "and.b32 {k}, {y}, 252;",
+    "mad": "mad.lo.u32 {k}, {y}, {k}, 4;",
+    "chain": "add.u32 {k}, {k}, 4; and.b32 {k}, {k}, 252;",
+    "select": "setp.ne.u32 p, {y}, {n}; selp.u32 {k}, 4, {y}, p;",
+    "move": "mov.u32 {k}, {n};",
+    "vote": "redux.sync.and.b32 {k}, {x}, 0xffffffff;",
+    "across": "shfl.sync.idx.b32 {k}, {x}, 0, 31, 0xffffffff;",
+    "chained": "and.b32 {k}, {d}, 252;",
+}
+CONSTANTS = {
+    "one": "ld.const.u32 {d}, [{k}+{n}]; xor.b32 {y}, {y}, {d};",
+    "two": "ld.const.v2.u32 {{{d}, {k}}}, [{k}+{n}]; add.u32 {y}, {y}, {d};",
+    "over": "ld.const.u32 {d}, [{k}+{n}]; add.u32 {k}, {k}, {d}; xor.b32 {y}, {y}, {k};",
+    "branch": "ld.const.u32 {d}, [{k}+{n}]; setp.ne.s32 p, {d}, 7; @p bra L{n}; add.u32 {y}, {y}, 1; L{n}: ",
+}
+
 
 # Products of warpgroups: PTX before the operands, type of the result, registers of D and of A, and what stands behind the scale of D.
 GROUPS = {
@@ -255,6 +275,18 @@ def vote(name, producer, body, turn):
     return "\n".join(lines + ["st.global.u32 [at+128], x;", "ret;", "}"])
 
 
+def constant(name, before, use, turn):
+    lines = [
+        f".visible .entry {name}(.param .u64 p0, .param .u32 p1, .param .u32 p2) {{",
+        ".reg .b64 at; .reg .b32 x, y, k, d; .reg .pred p;",
+        "ld.param.u64 at, [p0]; ld.global.u32 x, [at]; ld.param.u32 y, [p1]; ld.param.u32 k, [p2]; mov.u32 d, y;",
+    ]
+    for n in range(LINKS):
+        place = {"x": "x", "y": "y", "k": "k", "d": "d", "n": 8 * n + 16 * turn}
+        lines += [before.format(**place), use.format(**place)]
+    return "\n".join(lines + ["st.global.u32 [at+128], x; st.global.u32 [at+132], k; st.global.u32 [at+136], y;", "ret;", "}"])
+
+
 def build(ptxas, target, out, name, kernels):
     source = out / f"{name}.ptx"
     head = HEAD.format(version="9.0", target=target)
@@ -277,6 +309,9 @@ def main():
         bodies = {**READERS, **UNIFORM}
         kernels = [vote(f"vote_{kind}_{what}_{n}", producer, body, n) for what, body in bodies.items() for n in range(KERNELS)]
         build(ptxas, target, out, kind, kernels)
+    for what, use in CONSTANTS.items():
+        kernels = [constant(f"constant_{what}_{a}_{n}", ADDRESSES[a], use, n) for a in ADDRESSES for n in range(KERNELS)]
+        build(ptxas, target, out, f"constant_{what}", kernels)
     for shape, group in GROUPS.items():
         bodies = [(f"{a}_{b}", BEFORE[a], BEHIND[b]) for a in BEFORE for b in BEHIND]
         kernels = [warpgroup(f"warpgroup_{shape}_{what}_{n}", group, a, b, n) for what, a, b in bodies for n in range(4)]
