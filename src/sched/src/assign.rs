@@ -10,7 +10,7 @@ use ir::{Flow, Kernel};
 use isa::{Control, Effects, Isa, Space, Word};
 
 use crate::check::check_code;
-use crate::code::{Code, GROUPS, Step};
+use crate::code::{Code, GROUPS, Port, Step};
 use crate::estimate::estimate;
 use crate::fix::{Fixer, set_stall};
 use crate::model::Model;
@@ -99,7 +99,7 @@ impl Facts {
             let reads_late = code.reads(step).iter().any(|t| model.reads_late(step, t.port));
             // What comes behind a wait for tensor memory may overwrite it, or tell others that they may.
             let tensor = code.isa.semantics(step.inst()).space == Space::Tensor;
-            if tensor || code.writes(step).is_empty() {
+            if tensor || code.writes(step).iter().all(|t| t.port == Port::View) {
                 kept |= bit(step.control.write_barrier);
             }
             if tensor || !reads_late {

@@ -6,7 +6,8 @@ use std::fmt;
 use ir::Kernel;
 use isa::{Control, Isa, Word};
 
-use crate::code::{Code, GROUPS, Reg, file_of};
+use crate::arrive;
+use crate::code::{Code, GROUPS, Reg, VIEWS, file_of};
 use crate::model::{Lack, Model};
 use crate::reuse;
 use crate::source::Source;
@@ -41,6 +42,8 @@ pub enum Hazard {
     EarlyWait,
     /// An operand is kept for the next instruction though its register is overwritten.
     Reuse,
+    /// A product of a warpgroup has a register that was accessed since the warpgroup arrived.
+    NotArrived,
     /// Scheduling bits that the form does not allow.
     Control,
     /// Nobody knows what the word is or how long it takes: no verdict.
@@ -51,12 +54,13 @@ pub enum Hazard {
 
 impl Hazard {
     /// All of them.
-    pub const ALL: [Hazard; 8] = [
+    pub const ALL: [Hazard; 9] = [
         Hazard::Stall,
         Hazard::NoScoreboard,
         Hazard::NotAwaited,
         Hazard::EarlyWait,
         Hazard::Reuse,
+        Hazard::NotArrived,
         Hazard::Control,
         Hazard::Unknown,
         Hazard::Unscheduled,
@@ -75,6 +79,7 @@ impl Hazard {
             Hazard::NotAwaited => "not-awaited",
             Hazard::EarlyWait => "early-wait",
             Hazard::Reuse => "reuse",
+            Hazard::NotArrived => "not-arrived",
             Hazard::Control => "control",
             Hazard::Unknown => "unknown",
             Hazard::Unscheduled => "unscheduled",
@@ -103,6 +108,10 @@ impl Hazard {
             Hazard::Reuse => {
                 "The .reuse flag keeps an operand for the same slot of the next instructions; its register is overwritten before they \
                  read it. Clear the flag."
+            }
+            Hazard::NotArrived => {
+                "A product of a warpgroup reads or overwrites a register that another instruction accessed before, and no WARPGROUP.ARRIVE \
+                 (wgmma.fence) stands between the two: the product may see the register as it was. Put one there; no scheduling bit cures it."
             }
             Hazard::Control => "The stall, the yield bit, or a barrier is one that this form cannot have.",
             Hazard::Unknown => {
@@ -178,10 +187,14 @@ impl fmt::Display for Finding {
 impl Finding {
     /// The register's name, or nothing.
     pub fn register_name(&self) -> String {
-        self.register.map_or_else(String::new, |r| {
-            let (file, n) = file_of(r);
-            format!("{}{n}", file.name())
-        })
+        let Some(r) = self.register else {
+            return String::new();
+        };
+        if VIEWS.contains(&r) {
+            return "what a fence lets be seen".to_owned();
+        }
+        let (file, n) = file_of(r);
+        format!("{}{n}", file.name())
     }
 
     fn at(hazard: Hazard, at: u32) -> Finding {
@@ -266,6 +279,21 @@ pub(crate) fn check_solved(model: &Model, code: &Code, solved: &InFlight) -> Rep
         ..Finding::at(Hazard::Reuse, at)
     });
     found.findings.extend(stale);
+    found
+        .findings
+        .extend(arrive::early(code, model).into_iter().map(|early| Finding {
+            earlier: early.earlier.map(|at| u64::from(at) * 16),
+            register: Some(early.register),
+            // Whether a function that was called accesses it is not known.
+            ..Finding::at(
+                if early.called {
+                    Hazard::Unknown
+                } else {
+                    Hazard::NotArrived
+                },
+                early.at,
+            )
+        }));
     solved.replay(code, model, &mut found);
     found.findings.sort_by_key(|f| (f.at, f.earlier, f.hazard));
     Report {

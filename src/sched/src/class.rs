@@ -4,6 +4,7 @@
 use isa::{Inst, Isa, Pipe, Space};
 
 use crate::code::Port;
+use crate::views::Views;
 
 /// A class's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +34,7 @@ pub struct Classes {
     rows: [Vec<Row>; PIPES],
     /// By class.
     parts: Vec<Option<Parts>>,
+    views: Views,
 }
 
 /// Pipes that there are.
@@ -47,6 +49,7 @@ impl Classes {
             names: Vec::new(),
             rows: Default::default(),
             parts: Vec::new(),
+            views: Views::default(),
         };
         let mut parted = Vec::new();
         for line in TEXT.lines().skip(1) {
@@ -74,6 +77,7 @@ impl Classes {
                 _ => None,
             };
         }
+        classes.views = Views::new(&classes);
         classes
     }
 
@@ -103,6 +107,11 @@ impl Classes {
     /// The classes of the parts of what an instruction touches through a port.
     pub(crate) fn parts(&self, class: ClassId, port: Port) -> Option<Parts> {
         self.parts[usize::from(class.0)].filter(|_| port == Port::R)
+    }
+
+    /// What sets views of memory, and what waits for them.
+    pub(crate) fn views(&self) -> &Views {
+        &self.views
     }
 
     /// The name.

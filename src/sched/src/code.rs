@@ -8,11 +8,17 @@ use isa::{Control, Dir, Effects, FieldKind, FormId, Inst, Isa, Latency, OperandI
 
 use crate::class::{ClassId, Classes, Parts};
 
+/// General registers, numbered from 0.
+pub(crate) const REGISTERS: usize = 256;
+
 /// A register of any file as one number.
 pub type Reg = u16;
 
 /// How many there are.
-pub const REGS: usize = 544;
+pub const REGS: usize = 547;
+
+/// Views of memory that fences set ([`crate::views`]): as registers, behind all others.
+pub(crate) const VIEWS: [Reg; 3] = [544, 545, 546];
 
 /// First number of each file, in the order of [`RegFile`].
 const BASE: [Reg; 5] = [0, 256, 512, 520, 528];
@@ -22,7 +28,7 @@ pub fn reg(file: RegFile, n: u8) -> Reg {
     BASE[file as usize] + Reg::from(n)
 }
 
-/// The file and number of a register.
+/// The file and number of a register that is no view.
 pub fn file_of(reg: Reg) -> (RegFile, u8) {
     let files = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP, RegFile::B];
     let n = BASE.partition_point(|b| *b <= reg) - 1;
@@ -46,15 +52,26 @@ pub enum Port {
     Guard,
     /// Uniform predicate that decides.
     UGuard,
+    /// What a fence lets be seen.
+    View,
 }
 
 impl Port {
     /// All of them, by number.
-    pub const ALL: [Port; 7] = [Port::R, Port::Ur, Port::P, Port::Up, Port::B, Port::Guard, Port::UGuard];
+    pub const ALL: [Port; 8] = [
+        Port::R,
+        Port::Ur,
+        Port::P,
+        Port::Up,
+        Port::B,
+        Port::Guard,
+        Port::UGuard,
+        Port::View,
+    ];
 
     /// As the model's tables write it.
     pub fn name(self) -> &'static str {
-        ["R", "UR", "P", "UP", "B", "guard", "uguard"][self as usize]
+        ["R", "UR", "P", "UP", "B", "guard", "uguard", "view"][self as usize]
     }
 
     fn of(file: RegFile, guard: bool) -> Port {
@@ -276,6 +293,7 @@ impl Code {
         let left_out = masked.filter(|a| !a.is_zero && is_left_out(a, mask));
         let start = self.touches.len() as u32;
         touches_of(isa, classes, inst, class, mask, &mut self.touches, writes);
+        classes.views().touches(isa, inst, class, &mut self.touches, writes);
         let middle = self.touches.len() as u32;
         let flow = match op.layout().map_or(Flow::None, |l| l.flow) {
             Flow::Call if op.goes_to_successor() => Flow::Branch,

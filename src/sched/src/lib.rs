@@ -14,7 +14,10 @@
 //! - `spread.csv`: how much sooner or later than `alu` other classes read what only `alu` was seen to read.
 //! - `akin.csv`: classes that were seen too rarely, and those whose numbers they take.
 //! - `queues.csv`: which classes read operands or give results in order, and hand on what they sum up.
+//! - `views.csv`: fences that a scoreboard tells of, and what must come behind: seen in what `ptxas` makes of each PTX instruction behind
+//!   each fence.
 
+mod arrive;
 mod assign;
 mod check;
 pub mod class;
@@ -31,6 +34,7 @@ mod sharing;
 mod source;
 pub mod state;
 pub mod time;
+mod views;
 pub mod walk;
 
 pub use assign::{Scheduled, assign, schedule};

@@ -420,6 +420,14 @@ impl Model {
         }
         // A barrier register is written inside of the unit; the scoreboard tells of the general register beside it.
         let told = d.port != Port::B;
+        // Whoever must come behind a fence waits, however soon it may be over.
+        if d.port == Port::View && d.kind == Kind::Raw {
+            return if d.flight.release == 0 {
+                Lack::Scoreboard
+            } else {
+                Lack::Wait
+            };
+        }
         if d.kind == Kind::Raw && self.order(d.flight.class, d.class).sums {
             return Lack::Nothing;
         }
@@ -462,7 +470,7 @@ impl Rules for Model {
                 // What works on tensor memory takes the predicate at once: ptxas overwrites it without a wait.
                 Port::Up => step.class.is_some() && self.late.split_last().is_some_and(|l| l.1.contains(&step.class)),
                 // NAK: 1 cycle.
-                Port::P | Port::B | Port::Guard | Port::UGuard => false,
+                Port::P | Port::B | Port::Guard | Port::UGuard | Port::View => false,
             }
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ir::Flow;
 
 use crate::class::ClassId;
-use crate::code::{Code, Guard, Port, Step};
+use crate::code::{Code, Guard, Port, Step, VIEWS};
 use crate::state::{Busy, Flight, State};
 
 /// How two instructions depend on each other.
@@ -109,11 +109,18 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
 
 /// What is in flight where a block leads to another.
 pub(crate) fn on_edge<'s>(code: &Code, from: usize, to: usize, state: &'s State) -> Cow<'s, State> {
-    let Some(holds) = branch_condition(code, from, to) else {
-        return Cow::Borrowed(state);
+    let holds = branch_condition(code, from, to);
+    // Round a loop `ptxas` does not wait for what a fence tells, whatever comes behind it there: only forward it always does.
+    let back = code.blocks[to].start <= code.blocks[from].start;
+    let gone = |f: &Flight| {
+        let excluded = f.guard.zip(holds).is_some_and(|(g, holds)| excludes(g, holds));
+        excluded || back && VIEWS.contains(&f.first)
     };
+    if !state.flights.iter().any(gone) {
+        return Cow::Borrowed(state);
+    }
     let mut refined = state.clone();
-    refined.flights.retain(|f| !f.guard.is_some_and(|g| excludes(g, holds)));
+    refined.flights.retain(|f| !gone(f));
     Cow::Owned(refined)
 }
 

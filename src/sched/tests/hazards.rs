@@ -5,7 +5,7 @@ mod common;
 use common::kernel_for;
 use ir::Source;
 use isa::{Isa, Target};
-use sass2mlir_sched::{Finding, Hazard, Model, check};
+use sass2mlir_sched::{Finding, Hazard, Model, Source as Origin, check};
 
 /// The findings in sm_87 code, one line an instruction: the scheduling column in brackets, then the text.
 fn findings(listing: &str) -> Vec<Finding> {
@@ -672,8 +672,8 @@ fn a_wait_for_tensor_memory_tells_that_stores_have_read_their_operands() {
              [B0-----:R-:W-:-:S04] IADD3 R7, PT, PT, R7, R3, RZ
              [B------:R-:W-:-:S01] STTM.x4 tmem[UR4], R4
              [B------:R-:{fence}:-:S02] FENCE.VIEW.ASYNC.T
-             [{wait}:R-:W0:-:S02] LDTM.x4 R4, tmem[UR4+0x80]
-             [B01----:R-:W-:-:S05] EXIT"
+             [{wait}:R-:W-:-:S02] MOV R4, R2
+             [B-1----:R-:W-:-:S05] EXIT"
         )
     };
     for target in [Target::Sm100a, Target::Sm103a, Target::Sm110a] {
@@ -738,4 +738,138 @@ fn constants_by_a_uniform_register_read_it_late() {
     };
     assert_eq!(hazards("B-1----"), []);
     assert_eq!(hazards("B------"), [Hazard::NotAwaited]);
+}
+
+/// Mined, from kernels whose uniform addresses `tests/oracles/latencies.py` makes; no number of another load is taken for it.
+#[test]
+fn a_uniform_address_is_there_before_a_constant_is_loaded_from_it() {
+    for target in [Target::Sm100, Target::Sm110, Target::Sm120] {
+        let code = |stall| {
+            format!(
+                "[B------:R-:W-:Y:S{stall:02}] UIADD3 UR4, UPT, UPT, UR4, 0x4, URZ
+                 [B------:R-:W0:-:S02] LDCU UR6, c[0x3][UR4]
+                 [B0-----:R-:W-:-:S05] EXIT"
+            )
+        };
+        clean_on(target, &code(12));
+        let found = one_on(target, &code(11), Hazard::Stall, Some(0), 0x10);
+        assert!(matches!(found.source, Some(Origin::Mined { .. })), "{target}: {found}");
+    }
+}
+
+/// `fence.proxy.async` is over when its scoreboard says so; what works asynchronously, or tells others, waits for that.
+#[test]
+fn who_must_come_behind_a_fence_waits_for_it() {
+    let code = |fence, wait, behind| {
+        format!(
+            "[B------:R-:W{fence}:-:S02] FENCE.VIEW.ASYNC.S
+             [{wait}:R-:W-:-:S01] {behind}
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    let copies = ["UBLKCP.G.S [UR4], [UR6], UR8", "UTMASTG.1D [UR16], [UR14]"];
+    for behind in copies
+        .into_iter()
+        .chain(["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPGROUP.ARRIVE"])
+    {
+        clean_on(Target::Sm90a, &code("1", "B-1----", behind));
+        one_on(
+            Target::Sm90a,
+            &code("1", "B------", behind),
+            Hazard::NotAwaited,
+            Some(0),
+            0x10,
+        );
+        one_on(
+            Target::Sm90a,
+            &code("-", "B------", behind),
+            Hazard::NoScoreboard,
+            Some(0),
+            0x10,
+        );
+    }
+    clean_on(Target::Sm90a, &code("-", "B------", "STS [R2], R3"));
+    // Of several the last has the only scoreboard.
+    let two = format!(
+        "[B------:R-:W-:-:S01] FENCE.VIEW.ASYNC.S\n{}",
+        code("1", "B-1----", copies[0])
+    );
+    clean_on(Target::Sm90a, &two);
+    let stored = |wait, behind| {
+        format!(
+            "[B------:R-:W1:-:S02] FENCE.VIEW.ASYNC.T
+             [{wait}:{behind}
+             [B-1----:R-:W-:-:S05] EXIT"
+        )
+    };
+    for behind in [
+        "R-:W2:-:S02] LDTM.x4 R4, tmem[UR4]",
+        "R2:W-:-:S02] STTM.x4 tmem[UR4], R4",
+    ] {
+        clean_on(Target::Sm100a, &stored("B-1----", behind));
+        one_on(
+            Target::Sm100a,
+            &stored("B------", behind),
+            Hazard::NotAwaited,
+            Some(0),
+            0x10,
+        );
+    }
+}
+
+/// Round a loop `ptxas` waits for no fence.
+#[test]
+fn a_fence_is_waited_for_forward() {
+    clean_on(
+        Target::Sm90a,
+        "[B------:R-:W-:-:S01] UBLKCP.G.S [UR4], [UR6], UR8
+         [B------:R-:W1:-:S02] FENCE.VIEW.ASYNC.S
+         [B------:R-:W-:-:S05] @P0 BRA 0x0
+         [B------:R-:W-:-:S05] EXIT",
+    );
+}
+
+/// What is accessed between the arrival of a warpgroup and its product, the product may see as it was.
+#[test]
+fn a_warpgroup_arrives_behind_every_other_access_to_the_registers_of_its_products() {
+    let target = Target::Sm90a;
+    let code = |before: &str, behind: &str| {
+        format!(
+            "[B------:R-:W-:Y:S15] MOV R36, R2
+             [B------:R-:W-:Y:S15] {before}
+             [B------:R-:W-:Y:S15] {behind}
+             [B------:R-:W-:Y:S15] {PRODUCT}
+             [B------:R-:W-:-:S02] WARPGROUP.DEPBAR.LE gsb0, 0x0
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    let arrive = "WARPGROUP.ARRIVE";
+    clean_on(target, &code("NOP", arrive));
+    // Registers of no product.
+    clean_on(target, &code(arrive, "MOV R3, R2"));
+    one_on(target, &code("NOP", "NOP"), Hazard::NotArrived, Some(0), 0x30);
+    let written = one_on(
+        target,
+        &code(arrive, "MOV R37, R2"),
+        Hazard::NotArrived,
+        Some(0x20),
+        0x30,
+    );
+    assert_eq!(written.register_name(), "R37");
+    one_on(
+        target,
+        &code(arrive, "MOV R24, R2"),
+        Hazard::NotArrived,
+        Some(0x20),
+        0x30,
+    );
+    // Read before it is overwritten.
+    one_on(
+        target,
+        &code(arrive, "MOV R2, R24"),
+        Hazard::NotArrived,
+        Some(0x20),
+        0x30,
+    );
+    clean_on(target, &code(arrive, "MOV R2, R36"));
 }
