@@ -14,11 +14,13 @@ use common::*;
 use serde_json::Value;
 
 /// Passes that change no result, with options.
-const PASSES: [(&str, &str); 10] = [
+const PASSES: [(&str, &str); 12] = [
     ("const-bank-fold", ""),
     ("copy-prop", ""),
     ("dce", ""),
     ("dce", "remove = true"),
+    ("ldg-vectorize", ""),
+    ("ldg-vectorize", "widest = 64"),
     ("reg-shrink", ""),
     ("reschedule", ""),
     ("reuse-flags", ""),

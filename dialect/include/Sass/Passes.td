@@ -30,6 +30,11 @@ def SassFfmaDeftz : Sass_PortablePass<"ffma-deftz"> {
   let summary = "drop .FTZ from FFMA: denormal operands and results are kept";
 }
 
+def SassLdgVectorize : Sass_PortablePass<"ldg-vectorize", [
+    Option<"widest", "widest", "int64_t", "0", "bits of a joined load at most: 64 or 128; 0: 128">]> {
+  let summary = "join loads of neighbouring words of global memory";
+}
+
 def SassRegShrink : Sass_PortablePass<"reg-shrink", [
     Option<"registers", "registers", "int64_t", "0", "how many registers a thread is to be given at most; 0: as many as let more warps be resident">,
     Option<"threads", "threads", "int64_t", "0", "threads of a block where the kernel does not say; 0: 256">]> {

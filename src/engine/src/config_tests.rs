@@ -59,7 +59,7 @@ fn mistakes_point_at_their_place() {
         ),
         (
             "[[pass]]\nname = \"x\"\nmode = \"report\"\n",
-            "2:8: unknown pass `x`; known: const-bank-fold, copy-prop, dce, ffma-deftz, reg-shrink, reschedule, retarget-param, reuse-flags, scalar-to-uniform, spill-elim, yield-tune",
+            "2:8: unknown pass `x`; known: const-bank-fold, copy-prop, dce, ffma-deftz, ldg-vectorize, reg-shrink, reschedule, retarget-param, reuse-flags, scalar-to-uniform, spill-elim, yield-tune",
         ),
         (
             "[[pass]]\nname = \"ffma-deftz\"\nmode = \"reprot\"\n",
@@ -91,7 +91,7 @@ fn mistakes_point_at_their_place() {
         ),
         (
             "[[pass]]\nmode = \"report\"\n",
-            "1:1: this pass has no `name`; one of const-bank-fold, copy-prop, dce, ffma-deftz, reg-shrink, reschedule, retarget-param, reuse-flags, scalar-to-uniform, spill-elim, yield-tune",
+            "1:1: this pass has no `name`; one of const-bank-fold, copy-prop, dce, ffma-deftz, ldg-vectorize, reg-shrink, reschedule, retarget-param, reuse-flags, scalar-to-uniform, spill-elim, yield-tune",
         ),
         (
             "[pass]\nname = \"ffma-deftz\"\n",

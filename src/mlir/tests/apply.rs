@@ -133,6 +133,7 @@ fn code_that_moves_and_grows_is_the_same_with_and_without_mlir() {
         "copy-prop",
         "const-bank-fold",
         "scalar-to-uniform",
+        "ldg-vectorize",
         "dce",
         "reuse-flags",
         "reg-shrink",

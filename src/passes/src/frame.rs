@@ -118,8 +118,8 @@ fn access(isa: &Isa, kernel: &Kernel, op: Op<'_>, inst: Inst, offset: u64) -> Op
     Some((base, access))
 }
 
-/// A number as it stands in an address: `0x8`, `-0x8`.
-fn parse(text: &str) -> Option<i64> {
+/// A number as it stands in a text: `0x8`, `-0x8`.
+pub(crate) fn parse(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text),

@@ -4,6 +4,8 @@
 //! on the device, inside a process that loads kernels. To add one: write the file, implement [`Pass`], list it in
 //! `builtin!`.
 
+mod alignment;
+mod block_order;
 mod const_bank_fold;
 pub mod convergence;
 mod copies;
@@ -11,6 +13,7 @@ mod copy_prop;
 mod dce;
 mod ffma_deftz;
 mod frame;
+mod ldg_vectorize;
 mod occupancy;
 mod options;
 mod other_form;
@@ -31,6 +34,7 @@ pub use const_bank_fold::ConstBankFold;
 pub use copy_prop::CopyProp;
 pub use dce::Dce;
 pub use ffma_deftz::FfmaDeftz;
+pub use ldg_vectorize::LdgVectorize;
 pub use options::{OptionError, OptionKind, OptionSpec, OptionValue, Options};
 pub use reg_shrink::RegShrink;
 pub use reschedule::{Reschedule, may_move};
@@ -179,6 +183,7 @@ builtin!(
     CopyProp,
     Dce,
     FfmaDeftz,
+    LdgVectorize,
     RegShrink,
     Reschedule,
     RetargetParam,

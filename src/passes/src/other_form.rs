@@ -202,17 +202,17 @@ fn touched(a: &Access) -> (RegFile, u8, u8, bool) {
 }
 
 /// The text of an instruction, taken apart.
-struct Parts {
+pub(crate) struct Parts {
     /// Guard, mnemonic and modifiers.
-    head: String,
+    pub head: String,
     /// Printed operands, without operand-cache flags.
-    operands: Vec<String>,
+    pub operands: Vec<String>,
     /// By printed operand: its number in the form.
     numbers: Vec<usize>,
 }
 
 impl Parts {
-    fn of(isa: &Isa, inst: Inst) -> Option<Parts> {
+    pub fn of(isa: &Isa, inst: Inst) -> Option<Parts> {
         let mut text = String::new();
         isa.write_text(inst, 0, &mut text, None).ok()?;
         let guard = if text.starts_with('@') { text.find(' ')? + 1 } else { 0 };
