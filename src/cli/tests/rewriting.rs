@@ -76,6 +76,34 @@ fn values_leave_local_memory() {
     assert!(!listing.contains("LDL") && !listing.contains("STL"), "{listing}");
 }
 
+#[test]
+fn neighbouring_loads_become_one() {
+    let all = rewritten("ldg-vectorize", "", "loads.cubin");
+    for target in TARGETS {
+        let mut names: Vec<&str> = all
+            .iter()
+            .filter(|(t, ..)| *t == target)
+            .filter_map(|(_, kernel, _)| kernel["name"].as_str())
+            .collect();
+        names.sort_unstable();
+        // A store parts those of another kernel, and of the last one nothing proves that they may be one.
+        assert_eq!(names, ["behind_load", "behind_store"], "{target}");
+    }
+    for (_, kernel, listing) in &all {
+        let wide = if kernel["name"] == "behind_store" {
+            ".128"
+        } else {
+            ".64"
+        };
+        let loads = || listing.lines().filter(|line| line.contains("LDG.E"));
+        assert!(loads().any(|line| line.contains(wide)), "{listing}");
+        assert!(
+            loads().all(|line| line.contains(".64") || line.contains(".128")),
+            "{listing}"
+        );
+    }
+}
+
 /// The file declares blocks of 1024 threads and gives 64 registers: with as many more as would be taken, no block could be launched.
 #[test]
 fn blocks_still_fit_with_more_registers() {
