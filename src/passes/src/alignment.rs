@@ -18,31 +18,36 @@ const DEPTH: u32 = 8;
 /// How many ways to write a number are kept.
 const FORMS: usize = 12;
 
-/// Where an instruction accesses memory: a general register, or the first of a pair, and a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where an instruction accesses memory: registers, or pairs of them, and a number, added up.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The lower word of what the registers hold.
-    pub base: ValueId,
-    /// What is added, in bytes.
+    /// The lower words of what the registers hold, at most two.
+    pub bases: Vec<ValueId>,
+    /// In bytes.
     pub offset: i64,
 }
 
 impl Address {
-    /// `[R2.64+0x8]` of an instruction; `None` for addresses with more in them.
+    /// `[R2.64+UR4+0x8]` of an instruction; `None` for what is written in another way.
     pub fn of(isa: &Isa, kernel: &Kernel, op: Op<'_>, inst: Inst) -> Option<Address> {
         let mut text = String::new();
         isa.write_text(inst, 0, &mut text, None).ok()?;
         // Behind a descriptor, `desc[UR4][R2.64]`, if there is one.
         let inside = text.rsplit_once('[')?.1.split_once(']')?.0;
-        let end = inside.find(['+', '-']).unwrap_or(inside.len());
-        let (register, number) = inside.split_at(end);
-        let offset = match number.strip_prefix('+').unwrap_or(number) {
-            "" => 0,
-            number => parse(number)?,
+        let mut address = Address {
+            bases: Vec::new(),
+            offset: 0,
         };
-        let base = register.strip_suffix(".64").unwrap_or(register);
-        let base = read(kernel, op, base).filter(|_| base.starts_with('R'))?;
-        Some(Address { base, offset })
+        for (n, term) in inside.split('+').enumerate() {
+            match (n, parse(term)) {
+                (1.., Some(offset)) => address.offset += offset,
+                _ => {
+                    let name = term.strip_suffix(".64").or(term.strip_suffix(".U32")).unwrap_or(term);
+                    address.bases.push(read(kernel, op, name)?);
+                }
+            }
+        }
+        (1..=2).contains(&address.bases.len()).then_some(address)
     }
 }
 
@@ -72,6 +77,8 @@ impl Guard {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Root {
     Value(ValueId),
+    /// Both, added up.
+    Sum(ValueId, ValueId),
     /// A word of the constant banks, as `c[0x0][0x160]`.
     Constant(String),
 }
@@ -132,8 +139,8 @@ impl<'k> Alignment<'k> {
     }
 
     /// The address is a multiple of `width` wherever `at`, which has that guard, is executed.
-    pub fn is_multiple(&mut self, address: Address, width: i64, at: OpId, guard: Guard) -> bool {
-        let forms = self.forms(address.base, guard, DEPTH);
+    pub fn is_multiple(&mut self, address: &Address, width: i64, at: OpId, guard: Guard) -> bool {
+        let forms = self.written(address, guard);
         let within = |plus: i64| plus.rem_euclid(width) == 0;
         forms.iter().filter(|form| form.step >= width).any(|form| {
             let plus = form.plus + address.offset;
@@ -172,14 +179,27 @@ impl<'k> Alignment<'k> {
         let Some(address) = address.filter(|_| align > 4 && guard != Guard::Never) else {
             return;
         };
-        for form in self.forms(address.base, guard, DEPTH).iter() {
-            let Some(root) = form.root.clone() else { continue };
+        for form in self.written(&address, guard) {
+            let Some(root) = form.root else { continue };
             self.proofs.entry(root).or_default().push(Proof {
                 op: op.id(),
                 guard,
                 plus: form.plus + address.offset,
                 align: align.min(form.step),
             });
+        }
+    }
+
+    /// Ways to write what is in the registers of an address.
+    fn written(&mut self, address: &Address, guard: Guard) -> Vec<Form> {
+        match address.bases[..] {
+            [a] => self.forms(a, guard, DEPTH).to_vec(),
+            [a, b] => {
+                let mut forms = sum(&self.forms(a, guard, DEPTH), &self.forms(b, guard, DEPTH));
+                forms.push(Form::new(Some(Root::Sum(a, b)), 0, MOST));
+                forms
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -247,8 +267,14 @@ impl<'k> Alignment<'k> {
                 let low = form.fields().iter().rfind(|f| f.kind == FieldKind::F16)?;
                 Some(vec![Form::new(None, low.get(inst.word), MOST)])
             }
-            // Both.
+            // And.
             ("LOP3", ".LUT", [_, mask, _, "0xc0"]) => Some(vec![Form::multiple(power(number(mask)?))]),
+            // Or.
+            ("LOP3", ".LUT", [a, more, _, "0xfc"]) => {
+                let more = number(more)?;
+                let known = term(a).into_iter().filter(|form| form.root.is_none());
+                Some(known.map(|form| Form::new(None, form.plus | more, form.step)).collect())
+            }
             _ => None,
         }
     }

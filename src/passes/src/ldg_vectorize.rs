@@ -324,7 +324,7 @@ impl<'k> Work<'k> {
     fn join(&mut self, here: &mut Here<'k>, window: &Window<'_>, ops: &[OpId]) -> Result<(), String> {
         let lowest = window.loads[0];
         let (size, _) = window.wide;
-        if !self.alignment.is_multiple(lowest.address, size, ops[0], lowest.guard) {
+        if !self.alignment.is_multiple(&lowest.address, size, ops[0], lowest.guard) {
             return Err(format!("nothing proves that the address is a multiple of {size}"));
         }
         let between = (ops[0].0 + 1..ops[ops.len() - 1].0).map(OpId);

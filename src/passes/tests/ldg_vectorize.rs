@@ -200,6 +200,7 @@ fn alignment_follows_from_arithmetic() {
         "LEA R6, P1, R10, R2, 0x3 ;\nLEA.HI.X R7, R10, R3, RZ, 0x3, P1 ;\n",
         "IMAD.SHL.U32 R11, R10, 0x8, RZ ;\nIADD3 R6, P1, R2, R11, RZ ;\nIADD3.X R7, R3, RZ, RZ, P1, !PT ;\n",
         "SHF.L.U32 R11, R10, 0x3, RZ ;\nIADD3 R6, P1, R2, -R11, RZ ;\nIADD3.X R7, R3, RZ, RZ, P1, !PT ;\n",
+        "SHF.L.U32 R11, R10, 0x4, RZ ;\nLOP3.LUT R11, R11, 0x28, RZ, 0xfc, !PT ;\nIADD3 R6, P1, R2, R11, RZ ;\nIADD3.X R7, R3, RZ, RZ, P1, !PT ;\n",
         // R2 is a copy of what is read here.
         "MOV R11, 0x8 ;\nIMAD.WIDE R6, R10, R11, c[0x0][0x160] ;\n",
     ] {
@@ -220,6 +221,8 @@ fn alignment_follows_from_arithmetic() {
         "LEA R6, P1, R10, R2, 0x2 ;\nLEA.HI.X R7, R10, R3, RZ, 0x2, P1 ;\n",
         "LEA.HI R6, R10, R2, RZ, 0x3 ;\nMOV R7, R3 ;\n",
         "SHF.R.U32.HI R11, RZ, 0x3, R10 ;\nIADD3 R6, P1, R2, R11, RZ ;\nIADD3.X R7, R3, RZ, RZ, P1, !PT ;\n",
+        "SHF.L.U32 R11, R10, 0x4, RZ ;\nLOP3.LUT R11, R11, 0x4, RZ, 0xfc, !PT ;\nIADD3 R6, P1, R2, R11, RZ ;\nIADD3.X R7, R3, RZ, RZ, P1, !PT ;\n",
+        "LOP3.LUT R11, R10, 0x8, RZ, 0xfc, !PT ;\nIADD3 R6, P1, R2, R11, RZ ;\nIADD3.X R7, R3, RZ, RZ, P1, !PT ;\n",
         // Another parameter, and no more than a parameter.
         "MOV R11, 0x8 ;\nIMAD.WIDE R6, R10, R11, c[0x0][0x168] ;\n",
         "@P1 IADD3 R6, R2, 0x20, RZ ;\n@P1 MOV R7, R3 ;\n",
@@ -285,6 +288,47 @@ fn nothing_but_a_wide_enough_access_on_all_ways_proves_an_address() {
     // Proven round by round.
     let body = |loads: &str, to: &str| format!("{PROOF}\n{loads}IADD3 R2, R2, 0x4, RZ ;\n@P0 BRA {to} ;\n{END}");
     becomes(&body(loads, "0x50"), &body(joined, "0x50"));
+}
+
+#[test]
+fn uniform_registers_are_part_of_an_address() {
+    let head = "ULDC.64 UR6, c[0x0][0x160] ;\n";
+    let loads = "LDG.E R20, [R10.64+UR6+0x8] ;\nLDG.E R21, [R10.64+UR6+0xc] ;\n";
+    let joined = "LDG.E.64 R20, [R10.64+UR6+0x8] ;\n";
+    // Bits of these that mean nothing may be anything.
+    let on = |proof: &str| {
+        let body = format!("{head}{proof}{loads}{END}");
+        let line = |line: &str| match line.contains("64+UR") {
+            true => line.replace(" ;", " <filler> ;"),
+            false => line.to_owned(),
+        };
+        run(&body.lines().map(|l| line(l) + "\n").collect::<String>())
+    };
+    for proof in [
+        "LDG.E.64 R12, [R10.64+UR6+0x10] ;\n",
+        // R2 is a copy of the same word.
+        "LDG.E.64 R12, [R2.64] ;\nSHF.L.U32 R10, R4, 0x3, RZ ;\n",
+    ] {
+        let (text, found) = on(proof);
+        let wanted = format!("{HEAD}\n{head}{proof}{joined}{END}");
+        assert_eq!(text, trimmed(&wanted), "{:?}", found.skipped);
+    }
+    for proof in [
+        "LDG.E.64 R12, [R2.64] ;\n",
+        "LDG.E.64 R12, [R2.64] ;\nSHF.L.U32 R10, R4, 0x2, RZ ;\n",
+        "LDG.E.64 R12, [R10.64+UR8] ;\n",
+        "LDG.E.64 R12, [R8.64+UR6] ;\n",
+        "LDG.E.64 R12, [R10.64+UR6+0x4] ;\n",
+        "LDG.E.64 R12, [R10.64+UR6] ;\nULDC.64 UR6, c[0x0][0x168] ;\n",
+    ] {
+        let (text, found) = on(proof);
+        assert_eq!(found.sites, 0, "{text}");
+        assert!(
+            found.skipped[0].reason.contains("nothing proves"),
+            "{:?}",
+            found.skipped
+        );
+    }
 }
 
 #[test]
