@@ -391,7 +391,7 @@ impl<'k> Work<'k> {
             });
             moved.holds().then_some((first as u8, moved))
         };
-        if now[0] % words == 0 && now.iter().copied().eq(now[0]..now[0] + words) {
+        if now[0].is_multiple_of(words) && now.iter().copied().eq(now[0]..now[0] + words) {
             return there(now[0]).ok_or(None);
         }
         let free = self.free.as_ref().map_err(|why| Some(why.clone()))?;
@@ -407,7 +407,7 @@ impl<'k> Work<'k> {
             words.all(|(((now, fixed), taken), n)| *now == n || !fixed && free[n] && !taken[n])
         };
         let own = now.iter().enumerate().filter_map(|(k, n)| n.checked_sub(k));
-        let own = own.filter(|first| first % words == 0 && first + words <= usize::from(u8::MAX));
+        let own = own.filter(|first| first.is_multiple_of(words) && first + words <= usize::from(u8::MAX));
         let all = own.chain((0..=usize::from(u8::MAX) - words).step_by(words));
         let found = all.filter(|first| fits(*first)).find_map(there);
         found.ok_or_else(|| Some("no registers side by side are free for their results".to_owned()))
