@@ -24,6 +24,7 @@ mod reuse_flags;
 mod scalar_to_uniform;
 mod spill_elim;
 mod threads;
+mod uniform_registers;
 pub mod uniformity;
 mod values;
 mod yield_tune;

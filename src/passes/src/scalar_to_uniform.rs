@@ -10,8 +10,9 @@
 //! ([`crate::convergence`]), by an instruction without a guard, in the kernel's own code and behind the prologue, which ends with the
 //! instruction that sets the stack pointer. Every reader must have a form with a uniform register in that place (of some, operands change
 //! places whose order does not matter), and none may be a block argument, a call, or a guarded write's previous value. Only uniform registers
-//! are used that the section names nowhere, one for each value; a kernel that calls code of which the section does not tell is refused. An
-//! instruction that the file names stays. All results stay bit for bit.
+//! are used that compilers use on the target (from UR4 on: nobody says what the others are for) and that the section names nowhere, the lowest
+//! first, one for each value; a kernel that calls code of which the section does not tell is refused. An instruction that the file names stays.
+//! All results stay bit for bit.
 //!
 //! **What it costs.** A uniform register may be read later than a general one, and code that waits for it is rescheduled; it pays where
 //! general registers limit occupancy. The engine keeps the kernel as it was where the estimate says that it gets slower for no register.
@@ -19,13 +20,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ir::{BlockId, Edit, Kernel, Op, OpId, Use, Uses, ValueId};
-use isa::{Control, Inst, Isa, RegFile, Word};
+use isa::{Control, Inst, RegFile, Word};
 
-use crate::convergence::is_call;
 use crate::other_form::OtherForms;
 use crate::uniformity::{Agreement, Uniformity};
 use crate::values::{operands, prologue_end, reads_by_name, single_result};
-use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count, instructions};
+use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count, instructions, uniform_registers};
 
 /// See the module's text.
 pub struct ScalarToUniform;
@@ -53,7 +53,7 @@ impl Pass for ScalarToUniform {
     }
 
     fn run(&self, cx: &Context<'_>, kernel: &Kernel, _options: &Options) -> Result<PassResult, Refusal> {
-        let free = free_registers(cx.isa, kernel)?;
+        let free = uniform_registers::free(kernel)?;
         let mut offsets = vec![0; kernel.op_count()];
         instructions(kernel).for_each(|(offset, op, _)| offsets[op.index()] = offset);
         let mut search = Search::new(cx, kernel);
@@ -87,29 +87,6 @@ impl Pass for ScalarToUniform {
         result.skipped = skipped.collect();
         Ok(result)
     }
-}
-
-/// Uniform registers that nothing in the section names; a refusal where code runs that is not in it.
-fn free_registers(isa: &Isa, kernel: &Kernel) -> Result<Vec<u8>, Refusal> {
-    let unknown = |op: &Op<'_>| is_call(*op) && op.label().is_none();
-    if let Some(call) = kernel.ops().find(unknown) {
-        let why = "code is called that the section does not hold, and may use any uniform register";
-        return Err(Refusal(format!("{why} (at {:#06x})", call.offset())));
-    }
-    let mut used = [false; 256];
-    for op in kernel.ops() {
-        for slot in op
-            .layout()
-            .into_iter()
-            .flat_map(|l| &l.slots)
-            .filter(|s| s.file == RegFile::UR)
-        {
-            let first = usize::from(slot.number(op.word()));
-            let width = usize::from(slot.width.max(1));
-            used[first..(first + width).min(256)].fill(true);
-        }
-    }
-    Ok((0..isa.uniform_zero()).filter(|n| !used[usize::from(*n)]).collect())
 }
 
 /// A value that may move, with what is known of it.

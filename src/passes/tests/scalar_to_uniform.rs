@@ -228,12 +228,12 @@ fn a_parameter_moves_with_all_that_read_it() {
     let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     let wanted = "IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;
          S2R R0, SR_TID.X ;
-         ULDC UR0, c[0x0][0x210] ;
-         IADD3 R2, R0, UR0, RZ ;
-         IADD3 R3, R0, -UR0, RZ ;
-         IMAD R4, R0, UR0, R2 ;
-         ISETP.GT.AND P0, PT, R0, UR0, PT ;
-         @P0 IADD3 R5, R7, UR0, R4 ;
+         ULDC UR4, c[0x0][0x210] ;
+         IADD3 R2, R0, UR4, RZ ;
+         IADD3 R3, R0, -UR4, RZ ;
+         IMAD R4, R0, UR4, R2 ;
+         ISETP.GT.AND P0, PT, R0, UR4, PT ;
+         @P0 IADD3 R5, R7, UR4, R4 ;
          EXIT ;";
     assert_eq!(text, trimmed(wanted), "{:?}", found.skipped);
     assert_eq!((found.sites, found.ops), (1, 6));
@@ -243,7 +243,7 @@ fn a_parameter_moves_with_all_that_read_it() {
 #[test]
 fn what_is_computed_from_each_other_moves_together() {
     let listing = "S2R R0, SR_TID.X ;
-         ULDC UR4, c[0x0][0x160] ;
+         ULDC UR5, c[0x0][0x160] ;
          S2R R2, SR_CTAID.X ;
          IADD3 R3, R2, 0x1, RZ ;
          SHF.L.U32 R3, R3, 0x3, RZ ;
@@ -253,13 +253,13 @@ fn what_is_computed_from_each_other_moves_together() {
          EXIT ;";
     let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     let wanted = "S2R R0, SR_TID.X ;
-         ULDC UR4, c[0x0][0x160] ;
-         S2UR UR0, SR_CTAID.X ;
-         UIADD3 UR1, UR0, 0x1, URZ ;
-         USHF.L.U32 UR2, UR1, 0x3, URZ ;
-         LOP3.LUT R4, R0, UR2, RZ, 0xc0, !PT ;
-         ULDC UR3, c[0x0][0x164] ;
-         IADD3 R5, R0, UR3, R4 ;
+         ULDC UR5, c[0x0][0x160] ;
+         S2UR UR4, SR_CTAID.X ;
+         UIADD3 UR6, UR4, 0x1, URZ ;
+         USHF.L.U32 UR7, UR6, 0x3, URZ ;
+         LOP3.LUT R4, R0, UR7, RZ, 0xc0, !PT ;
+         ULDC UR8, c[0x0][0x164] ;
+         IADD3 R5, R0, UR8, R4 ;
          EXIT ;";
     assert_eq!(text, trimmed(wanted));
     assert_eq!((found.sites, found.ops), (2, 6));
@@ -276,10 +276,10 @@ fn copies_and_sums_that_are_spelled_as_products_take_a_uniform_register() {
          EXIT ;";
     let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     let wanted = "S2R R0, SR_TID.X ;
-         ULDC UR0, c[0x0][0x160] ;
-         IADD3 R3, R0, -UR0, RZ ;
-         @P0 IADD3 R4, R0, UR0, RZ ;
-         MOV R5, UR0 ;
+         ULDC UR4, c[0x0][0x160] ;
+         IADD3 R3, R0, -UR4, RZ ;
+         @P0 IADD3 R4, R0, UR4, RZ ;
+         MOV R5, UR4 ;
          STS [R0], R5 ;
          EXIT ;";
     assert_eq!(text, trimmed(wanted), "{:?}", found.skipped);
@@ -324,7 +324,7 @@ fn what_cannot_move_stays_and_is_told() {
         assert_eq!((found.sites, found.edits.edits.len()), (0, 0), "{listing}");
         let reasons = reasons(&found);
         assert!(wanted.iter().all(|r| reasons.contains(r)), "{listing}: {reasons:?}");
-        assert!(!text.contains("UR0"), "{text}");
+        assert!(!text.contains("ULDC"), "{text}");
     }
 }
 
@@ -343,14 +343,14 @@ fn what_never_changes_is_computed_before_lanes_part() {
          EXIT ;";
     let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     let wanted = "MOV R1, c[0x0][0x28] ;
-         ULDC UR0, c[0x0][0x164] ;
-         S2UR UR1, SR_CTAID.X ;
-         UIADD3 UR2, UR1, UR0, URZ ;
+         ULDC UR4, c[0x0][0x164] ;
+         S2UR UR5, SR_CTAID.X ;
+         UIADD3 UR6, UR5, UR4, URZ ;
          S2R R0, SR_TID.X ;
          ISETP.GT.AND P0, PT, R0, 0x3, PT ;
          @P0 BRA 0x80 ;
          NOP ;
-         IADD3 R4, R0, UR2, R1 ;
+         IADD3 R4, R0, UR6, R1 ;
          EXIT ;";
     assert_eq!(text, trimmed(wanted), "{:?}", found.skipped);
     assert_eq!((found.sites, found.ops), (1, 4));
@@ -368,7 +368,7 @@ fn prologue_pinned_instructions_and_kernels_with_unknown_calls_stay() {
     let (text, found) = run(&ScalarToUniform, listing, &[]).expect("it may run");
     assert_eq!(found.sites, 1, "{text}");
     assert!(
-        text.contains("ULDC UR0, c[0x0][0x160]") && text.contains("IADD3 R3, R0, UR0, R3"),
+        text.contains("ULDC UR4, c[0x0][0x160]") && text.contains("IADD3 R3, R0, UR4, R3"),
         "{text}"
     );
     let (_, found) = run(&ScalarToUniform, listing, &[0x30]).expect("it may run");
@@ -387,10 +387,32 @@ fn prologue_pinned_instructions_and_kernels_with_unknown_calls_stay() {
 #[test]
 fn registers_that_the_code_names_are_not_taken() {
     let listing = "S2R R0, SR_TID.X ;
-         ULDC.64 UR0, c[0x0][0x118] ;
+         ULDC.64 UR4, c[0x0][0x118] ;
          MOV R2, c[0x0][0x160] ;
          IADD3 R3, R0, R2, RZ ;
          EXIT ;";
     let (text, _) = run(&ScalarToUniform, listing, &[]).expect("it may run");
-    assert!(text.contains("ULDC UR2, c[0x0][0x160]"), "{text}");
+    assert!(text.contains("ULDC UR6, c[0x0][0x160]"), "{text}");
+}
+
+#[test]
+fn registers_that_compilers_do_not_take_are_not_taken() {
+    // As many parameters as there are uniform registers.
+    let mut listing = "S2R R0, SR_TID.X ;\n".to_owned();
+    for n in 0..63 {
+        listing += &format!("MOV R2, c[0x0][{:#x}] ;\nIADD3 R0, R0, R2, RZ ;\n", 0x160 + 4 * n);
+    }
+    let (text, found) = run(&ScalarToUniform, &(listing + "EXIT ;"), &[]).expect("it may run");
+    let taken: Vec<&str> = text
+        .lines()
+        .filter_map(|l| l.strip_prefix("ULDC ")?.split(',').next())
+        .collect();
+    let wanted: Vec<String> = (4..=37).map(|n| format!("UR{n}")).collect();
+    assert_eq!(taken, wanted);
+    assert_eq!(reasons(&found).len(), 63 - wanted.len());
+    assert!(
+        reasons(&found)
+            .iter()
+            .all(|(_, why)| *why == "no uniform register is free")
+    );
 }
