@@ -16,8 +16,9 @@ use crate::fix::{Fixer, set_stall};
 use crate::model::Model;
 use crate::order::order;
 use crate::repair::{Unrepaired, verified};
+use crate::returns::Returns;
 use crate::reuse;
-use crate::state::State;
+use crate::state::{FAR, Flight, State};
 use crate::walk::{self, Rules};
 
 /// Throws the scheduling bits of a kernel away and assigns new ones. Gives all words in order, without the padding behind them; the checker
@@ -157,9 +158,11 @@ impl Facts {
     }
 }
 
-/// What is in flight at fences, returns and calls of unknown code.
+/// What is in flight at fences, returns and calls of unknown code. Of what a function leaves for its callers only the cycles may be short: no
+/// scoreboard that it signals anew would be one that they wait for.
 fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
     let mut limits = HashMap::new();
+    let returns = Returns::of(code);
     let solved = walk::solve(code, model);
     for (b, range) in code.blocks.iter().enumerate() {
         let mut state = solved.at(b).cloned().unwrap_or_default();
@@ -172,9 +175,17 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
             let leaves = step.flow == Flow::Return || step.flow == Flow::Call && step.callee.is_none();
             let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER)) && can_wait(code.isa, step);
             if leaves || fences {
-                limits.insert(at, state.clone());
+                let mut limit = state.clone();
+                if step.flow == Flow::Return {
+                    let told = |f: &Flight| f.release != 0 || f.limit > FAR;
+                    limit.flights.retain(|f| !told(f) || !returns.is_own(code, f, b));
+                }
+                limits.insert(at, limit);
             }
             state.issue(code, at, model);
+            if step.flow == Flow::Call {
+                solved.come_back(code, at, &mut state);
+            }
         }
     }
     limits

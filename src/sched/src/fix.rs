@@ -10,6 +10,7 @@ use crate::check::signal;
 use crate::class::ClassId;
 use crate::code::{Code, GROUPS, Port, Step};
 use crate::model::{Lack, Model};
+use crate::returns::Returns;
 use crate::scoreboard::{Interval, Place, choose};
 use crate::state::{FAR, Flight, State};
 use crate::time::Clock;
@@ -46,6 +47,8 @@ pub(crate) struct Fixer<'m> {
     ways: Vec<Vec<Way>>,
     /// In flight at the end of each block, and behind each call.
     ends: HashMap<Way, State>,
+    /// In flight behind functions that are called.
+    returns: Returns,
     /// When each instruction issues, by a clock of its block.
     clock: Vec<u64>,
     changed: bool,
@@ -91,6 +94,7 @@ impl<'m> Fixer<'m> {
         }
         Fixer {
             clock: vec![0; code.steps.len()],
+            returns: Returns::of(&code),
             code,
             model,
             signalling,
@@ -117,6 +121,7 @@ impl<'m> Fixer<'m> {
 
     fn round(&mut self) -> Result<(), Stuck> {
         self.ends.clear();
+        self.returns.clear();
         let count = self.code.blocks.len();
         let mut visits = vec![0; count];
         let mut dirty = vec![false; count];
@@ -183,12 +188,15 @@ impl<'m> Fixer<'m> {
             let callees = self.code.callees(&self.code.steps[at as usize]);
             if !callees.is_empty() {
                 let callees: Vec<usize> = callees.iter().map(|to| *to as usize).collect();
-                let mut inside = state.clone();
-                inside.sort();
-                self.leave(Way::Call(at), inside, callees.into_iter(), dirty);
+                state.sort();
+                self.leave(Way::Call(at), state.clone(), callees.into_iter(), dirty);
+                self.returns
+                    .come_back(&self.code, &self.code.steps[at as usize], &mut state);
             }
         }
         state.sort();
+        self.returns
+            .leave(&self.code, block, &state, &mut |caller| dirty[caller as usize] = true);
         let successors: Vec<usize> = self.code.successors(block).iter().map(|s| *s as usize).collect();
         self.leave(Way::Block(block as u32), state, successors.into_iter(), dirty);
         Ok(())
@@ -332,6 +340,12 @@ impl<'m> Fixer<'m> {
 
     /// Gives the earlier instruction of a dependence, or one behind it that tells of it, a scoreboard.
     fn signal(&mut self, d: &Dependence, state: &mut State, now: u64) -> Result<u8, Stuck> {
+        if self.returns.is_left(&self.code, &d.flight, self.code.block_of(d.at)) {
+            return Err(Stuck {
+                at: d.flight.step,
+                why: "what calls its function needs to know when it is done, and no scoreboard tells",
+            });
+        }
         let from = match d.kind {
             Kind::War => self.teller(d, state),
             _ => d.flight.step,

@@ -28,6 +28,7 @@ pub mod model;
 mod order;
 pub mod plant;
 mod repair;
+mod returns;
 mod reuse;
 mod scoreboard;
 mod sharing;

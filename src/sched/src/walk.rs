@@ -6,6 +6,7 @@ use ir::Flow;
 
 use crate::class::ClassId;
 use crate::code::{Code, Guard, Port, Step, VIEWS};
+use crate::returns::Returns;
 use crate::state::{Busy, Flight, State};
 
 /// How two instructions depend on each other.
@@ -67,9 +68,10 @@ pub trait Listener {
     fn issues(&mut self, _code: &Code, _at: u32, _state: &State) {}
 }
 
-/// What is in flight at the start of each block; `None` where nothing leads.
+/// What is in flight at the start of each block, `None` where nothing leads, and behind functions that are called.
 pub struct InFlight {
     at: Vec<Option<State>>,
+    returns: Returns,
 }
 
 /// Solves for what is in flight at the start of every block.
@@ -77,6 +79,7 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
     let count = code.blocks.len();
     let mut at: Vec<Option<State>> = vec![None; count];
     let mut dirty = vec![false; count];
+    let mut returns = Returns::of(code);
     if count > 0 {
         (at[0], dirty[0]) = (Some(State::default()), true);
     }
@@ -96,15 +99,18 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
                 }
             };
             block(code, rules, b, &mut state, None, &mut |step, state| {
-                let callees = code.callees(&code.steps[step as usize]);
-                callees.iter().for_each(|to| enter(*to as usize, state));
+                let call = &code.steps[step as usize];
+                state.sort();
+                code.callees(call).iter().for_each(|to| enter(*to as usize, state));
+                returns.come_back(code, call, state)
             });
             for &to in code.successors(b) {
                 enter(to as usize, on_edge(code, b, to as usize, &state).as_ref());
             }
+            returns.leave(code, b, &state, &mut |caller| dirty[caller as usize] = true);
         }
     }
-    InFlight { at }
+    InFlight { at, returns }
 }
 
 /// What is in flight where a block leads to another.
@@ -163,14 +169,14 @@ type Tell<'a> = &'a mut dyn FnMut(&Code, u32, Event<'_>);
 /// So many instructions share a set of registers in flight.
 const REFRESH: u32 = 16;
 
-/// Goes through a block, and tells of what it meets if anybody listens.
+/// Goes through a block, and tells of what it meets if anybody listens. `call` adds what is in flight behind a call, and says whether it did.
 fn block(
     code: &Code,
     rules: &impl Rules,
     block: usize,
     state: &mut State,
     mut tell: Option<Tell<'_>>,
-    call: &mut dyn FnMut(u32, &State),
+    call: &mut dyn FnMut(u32, &mut State) -> bool,
 ) {
     let mut busy = state.busy();
     let start = code.blocks[block].start;
@@ -198,10 +204,8 @@ fn block(
             0 => busy = state.busy(),
             _ => state.flights[new..].iter().for_each(|f| busy.add(f.first, f.width)),
         }
-        if step.flow == Flow::Call {
-            let mut inside = state.clone();
-            inside.sort();
-            call(at, &inside);
+        if step.flow == Flow::Call && call(at, state) {
+            busy = state.busy();
         }
     }
     state.sort();
@@ -242,14 +246,20 @@ impl InFlight {
         self.at[block].as_ref()
     }
 
+    /// Adds what the functions leave in flight that an instruction calls, and says whether that is anything.
+    pub(crate) fn come_back(&self, code: &Code, at: u32, state: &mut State) -> bool {
+        self.returns.come_back(code, &code.steps[at as usize], state)
+    }
+
     /// Tells of what a block and the blocks right behind it meet, if no more is in flight at its start than here.
     pub(crate) fn replay_from(&self, code: &Code, rules: &impl Rules, from: usize, listener: &mut impl Listener) {
         let Some(mut state) = self.at[from].clone() else { return };
         let mut tell = teller(listener);
-        block(code, rules, from, &mut state, Some(&mut tell), &mut |_, _| {});
+        let mut call = |at, state: &mut State| self.come_back(code, at, state);
+        block(code, rules, from, &mut state, Some(&mut tell), &mut call);
         for &to in code.successors(from) {
             let mut next = on_edge(code, from, to as usize, &state).into_owned();
-            block(code, rules, to as usize, &mut next, Some(&mut tell), &mut |_, _| {});
+            block(code, rules, to as usize, &mut next, Some(&mut tell), &mut call);
         }
     }
 
@@ -257,7 +267,8 @@ impl InFlight {
     pub fn replay(&self, code: &Code, rules: &impl Rules, listener: &mut impl Listener) {
         for (b, state) in self.at.iter().enumerate() {
             let Some(mut state) = state.clone() else { continue };
-            block(code, rules, b, &mut state, Some(&mut teller(listener)), &mut |_, _| {});
+            let mut call = |at, state: &mut State| self.come_back(code, at, state);
+            block(code, rules, b, &mut state, Some(&mut teller(listener)), &mut call);
         }
     }
 }
