@@ -101,9 +101,13 @@ fn latency(code: &Code, model: &Model, at: u32) -> u64 {
 
 fn edges(code: &Code, model: &Model, range: std::ops::Range<u32>) -> Vec<Edge> {
     let mut edges = Vec::new();
+    let steps = &code.steps[range.start as usize..range.end as usize];
+    let accesses: Vec<Option<Access>> = steps.iter().map(|step| Access::of(code, step)).collect();
+    let access = |at: u32| accesses[(at - range.start) as usize];
     for to in range.clone() {
         for from in range.start..to {
-            if let Some(cycles) = dependence(code, model, from, to) {
+            let memory = access(from).zip(access(to)).is_some_and(|(a, b)| a.stays_before(b));
+            if let Some(cycles) = dependence(code, model, from, to, memory) {
                 edges.push(Edge {
                     from: (from - range.start) as usize,
                     to: (to - range.start) as usize,
@@ -115,11 +119,11 @@ fn edges(code: &Code, model: &Model, range: std::ops::Range<u32>) -> Vec<Edge> {
     edges
 }
 
-/// Cycles that must lie between two instructions, if their order must stay.
-fn dependence(code: &Code, model: &Model, from: u32, to: u32) -> Option<u64> {
+/// Cycles that must lie between two instructions, if their order must stay; with `memory` it must for the memory that they access.
+fn dependence(code: &Code, model: &Model, from: u32, to: u32, memory: bool) -> Option<u64> {
     let (a, b) = (&code.steps[from as usize], &code.steps[to as usize]);
     let (earlier, later) = (a.class?, b.class?);
-    let in_order = memory_order(code, a, b) || code.left_out_meets(a, b) || code.left_out_meets(b, a);
+    let in_order = memory || code.left_out_meets(a, b) || code.left_out_meets(b, a);
     let mut cycles = in_order.then_some(1);
     let mut add = |n: u64| cycles = Some(cycles.unwrap_or(1).max(n));
     let told = a.control.write_barrier.is_some();
@@ -154,17 +158,41 @@ fn dependence(code: &Code, model: &Model, from: u32, to: u32) -> Option<u64> {
     cycles
 }
 
-/// Whether two accesses to memory must keep their order: one writes, and both may mean the same place.
-fn memory_order(code: &Code, a: &Step, b: &Step) -> bool {
-    let writes = |s: &Step| s.effects.has(Effects::WRITE.union(Effects::ATOMIC));
-    let accesses = |s: &Step| {
-        s.effects
-            .has(Effects::READ.union(Effects::WRITE).union(Effects::ATOMIC))
-    };
-    let space = |s: &Step| code.isa.semantics(s.inst()).space;
-    let apart = |x: Space, y: Space| {
+/// What an instruction does to memory that others may see.
+#[derive(Clone, Copy)]
+struct Access {
+    space: Space,
+    writes: bool,
+    /// What comes behind it may rely on what it saw: it may be volatile, or acquire. A load of shared memory does not say whether it is; of what
+    /// releases a fence says so, which is a wall.
+    leads: bool,
+}
+
+impl Access {
+    fn of(code: &Code, step: &Step) -> Option<Access> {
+        let inst = step.inst();
+        let space = code.isa.semantics(inst).space;
+        let is_atomic = step.effects.has(Effects::ATOMIC);
+        let reads = step.effects.has(Effects::READ);
+        let writes = is_atomic || step.effects.has(Effects::WRITE);
+        let strong = || {
+            ["STRONG", "MMIO"]
+                .iter()
+                .any(|token| code.isa.has_modifier(inst, token))
+        };
+        (reads || writes).then(|| Access {
+            space,
+            writes,
+            leads: is_atomic || reads && space == Space::Shared || strong(),
+        })
+    }
+
+    /// Whether a later access must stay behind this one: either writes, or this one leads, and both may mean memory that somebody else writes.
+    fn stays_before(self, later: Access) -> bool {
+        let (x, y) = (self.space, later.space);
+        let either = |space: Space| x == space || y == space;
         let own = |s: Space| matches!(s, Space::Shared | Space::Local | Space::Global | Space::Tensor);
-        x == Space::Constant || y == Space::Constant || own(x) && own(y) && x != y
-    };
-    accesses(a) && accesses(b) && (writes(a) || writes(b)) && !apart(space(a), space(b))
+        let meets = (self.writes || later.writes) && (x == y || !own(x) || !own(y));
+        !either(Space::Constant) && (meets || self.leads && !either(Space::Local))
+    }
 }

@@ -10,7 +10,7 @@ use cubin::Image;
 use ir::{Flow, Kernel, Source};
 use isa::{Control, Isa, Target, Word};
 use sass2mlir_sched::code::Code;
-use sass2mlir_sched::{Model, assign, check, estimate, schedule, time};
+use sass2mlir_sched::{Hazard, Model, assign, check, estimate, repair, schedule, time};
 
 fn model() -> &'static Model {
     Model::of(Target::Sm87)
@@ -54,6 +54,47 @@ fn loads_go_before_what_waits_for_others() {
     assert_eq!(scheduled.order[..3], [0, 1, 4], "{:?}", scheduled.order);
     let pinned = schedule(isa(), model(), &kernel(SUMS), &|at| at != 4).expect("nothing is unknown");
     assert_eq!(pinned.order[4], 4, "{:?}", pinned.order);
+}
+
+/// Whether the second of two accesses to memory goes before the first, whose operand comes late.
+fn passes(earlier: &str, later: &str) -> bool {
+    let target = Target::Sm90;
+    let told = if earlier.starts_with("ST") { "R1:W-" } else { "R-:W1" };
+    let listing = format!(
+        "[B------:R-:W0:-:S02] MUFU.RCP R9, R12
+         [B0-----:{told}:-:S02] {earlier}
+         [B------:R-:W2:-:S02] {later}
+         [B--2---:R-:W-:-:S05] IADD3 R30, R30, R5, RZ
+         [B-1----:R-:W-:-:S05] EXIT"
+    );
+    let kernel = common::kernel_for(target, &listing);
+    let isa = Isa::for_target(target).expect("embedded");
+    let scheduled = schedule(isa, Model::of(target), &kernel, &|_| true).expect("nothing is unknown");
+    let place = |n: u32| scheduled.order.iter().position(|at| *at == n);
+    place(2) < place(1)
+}
+
+/// What another warp wrote before is read behind what says so: an atomic operation may acquire with no fence, and so may a load of shared memory.
+#[test]
+fn what_may_acquire_stays_in_front() {
+    let (global, shared) = ("LDG.E R5, desc[UR4][R2.64]", "LDS R5, [R20]");
+    for earlier in [
+        "ATOMS.ADD R10, [R9], R6",
+        "LDS R10, [R9]",
+        "LDG.E.STRONG.SM R10, desc[UR4][R8.64]",
+        "ATOMG.E.ADD.STRONG.SM PT, R10, desc[UR4][R2.64], R9",
+    ] {
+        assert!(!passes(earlier, global), "{earlier}");
+        assert!(!passes(earlier, shared), "{earlier}");
+    }
+    let weak = "LDG.E R10, desc[UR4][R8.64]";
+    assert!(passes(weak, global));
+    assert!(passes(weak, shared));
+    assert!(passes("STS [R20], R9", global));
+    assert!(!passes("STS [R20], R9", shared));
+    assert!(passes("LDS R10, [R9]", "LDL R5, [R1]"));
+    assert!(passes("ATOMS.ADD R10, [R9], R6", "LDC R5, c[0x0][R20]"));
+    assert!(!passes("ST.E desc[UR4][R2.64], R9", "LDL R5, [R1]"));
 }
 
 #[test]
@@ -108,6 +149,67 @@ fn what_an_indirect_call_waited_for_it_waits_for_again() {
     assert_eq!(code.steps[2].callee.map(|b| code.blocks[b as usize].start), Some(3));
     let words = assign(isa(), model(), &direct).expect("nothing is unknown");
     assert_eq!(Control::of(words[2]).wait, 0, "{:?}", columns(&words));
+}
+
+/// A function that returns before its last result is there, and a caller that reads it.
+const CALLED: &str = "
+    [B------:R-:W-:-:S05] MOV R20, 0x20
+    [B------:R-:W-:-:S05] CALL.REL.NOINC 0x40
+    [B-1----:R-:W-:-:S05] IADD3 R5, R4, R4, RZ
+    [B------:R-:W-:-:S05] EXIT
+    [B------:R-:W1:-:S02] LDS R4, [R8]
+    [B------:R-:W-:-:S05] RET.REL.NODEC R20 0x0";
+
+#[test]
+fn what_a_function_leaves_in_flight_its_caller_waits_for() {
+    let found = |listing: &str| check(isa(), model(), &kernel(listing)).findings;
+    assert_eq!(found(CALLED), []);
+    for (wrong, hazard) in [
+        (CALLED.replace("B-1----", "B------"), Hazard::NotAwaited),
+        (CALLED.replace("W1", "W-"), Hazard::NoScoreboard),
+    ] {
+        let found = found(&wrong);
+        let places: Vec<_> = found.iter().map(|f| (f.hazard, f.earlier, f.at)).collect();
+        assert_eq!(places, [(hazard, Some(0x40), 0x20)]);
+    }
+    // Of a function in the middle, what it calls is left, too; what its caller had in flight is the caller's.
+    let nested = "
+        [B------:R-:W0:-:S02] LDS R6, [R8]
+        [B------:R-:W-:-:S05] MOV R20, 0x30
+        [B------:R-:W-:-:S05] CALL.REL.NOINC 0x60
+        [B0-----:R-:W-:-:S05] IADD3 R5, R6, RZ, RZ
+        [B-1----:R-:W-:-:S05] IADD3 R5, R5, R4, RZ
+        [B------:R-:W-:-:S05] EXIT
+        [B------:R-:W-:-:S05] MOV R22, 0x80
+        [B------:R-:W-:-:S05] CALL.REL.NOINC 0x90
+        [B------:R-:W-:-:S05] RET.REL.NODEC R20 0x0
+        [B------:R-:W1:-:S02] LDS R4, [R8]
+        [B------:R-:W-:-:S05] RET.REL.NODEC R22 0x0";
+    assert_eq!(found(nested), []);
+    let found = found(&nested.replace("B-1----", "B------"));
+    let places: Vec<_> = found.iter().map(|f| (f.earlier, f.at)).collect();
+    assert_eq!(places, [(Some(0x90), 0x40)]);
+}
+
+/// Which scoreboard tells is another one then, so nobody is left to rely on it.
+#[test]
+fn a_function_with_new_bits_returns_when_all_is_there() {
+    for words in [
+        assign(isa(), model(), &kernel(CALLED)).expect("nothing is unknown"),
+        schedule(isa(), model(), &kernel(CALLED), &|_| true)
+            .expect("nothing is unknown")
+            .words,
+    ] {
+        let told = Control::of(words[4]).write_barrier.expect("it is told of");
+        let waits: Vec<u8> = words.iter().map(|w| Control::of(*w).wait).collect();
+        assert_eq!(waits, [0, 0, 0, 0, 0, 1 << told], "{:?}", columns(&words));
+    }
+    let wrong = CALLED.replace("W1", "W-");
+    let why = repair(isa(), model(), &kernel(&wrong)).err().map(|e| e.why);
+    assert!(
+        why.as_ref().is_some_and(|w| w.contains("what calls its function")),
+        "{why:?}"
+    );
 }
 
 /// No edge leads from such a call to the place that it names: nothing is in flight at a kernel's beginning.
