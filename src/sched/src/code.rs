@@ -353,13 +353,18 @@ impl Code {
     }
 
     /// Whether no instruction has scheduling bits of its own, as where NVIDIA's compiler is told to leave code for a debugger (`-G`, `-O0`):
-    /// a stall of 0, no scoreboard set, none waited for.
+    /// a stall of 0, no scoreboard set, none waited for. What is never executed does not count: it puts `@!PT LDS RZ, [RZ]` there, too.
     pub fn is_unscheduled(&self) -> bool {
         let bare = |c: &Control| {
             let signals = c.write_barrier.is_some() || c.read_barrier.is_some();
             c.stall == 0 && !c.yield_ && c.wait == 0 && c.reuse == 0 && !signals
         };
-        !self.steps.is_empty() && self.steps.iter().all(|s| bare(&s.control))
+        let happens = |s: &&Step| {
+            let guard = self.isa.guard(s.inst());
+            !guard.is_some_and(|(file, n, negated)| negated && self.isa.is_zero(file, n))
+        };
+        let mut steps = self.steps.iter().filter(happens).peekable();
+        steps.peek().is_some() && steps.all(|s| bare(&s.control))
     }
 
     /// The block of an instruction.

@@ -466,12 +466,15 @@ fn code_without_scheduling_bits_has_no_verdict() {
              [B------:R-:W-:Y:S{stall:02}] EXIT"
         )
     };
-    let found = findings(&code(0));
-    assert_eq!(
-        found.iter().map(|f| f.hazard).collect::<Vec<_>>(),
-        [Hazard::Unscheduled]
-    );
-    assert!(found[0].to_string().contains("compiled for a debugger"), "{}", found[0]);
+    let never = "[B------:R-:W-:-:S01] @!PT LDS RZ, [RZ]\n";
+    for code in [code(0), never.to_owned() + &code(0)] {
+        let found = findings(&code);
+        assert_eq!(
+            found.iter().map(|f| f.hazard).collect::<Vec<_>>(),
+            [Hazard::Unscheduled]
+        );
+        assert!(found[0].to_string().contains("compiled for a debugger"), "{}", found[0]);
+    }
     one(&code(5), Hazard::NoScoreboard, Some(0), 0x10);
 }
 
