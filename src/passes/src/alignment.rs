@@ -176,7 +176,7 @@ impl<'k> Alignment<'k> {
         }
         let guard = Guard::of(self.kernel, op);
         let address = Address::of(self.isa, self.kernel, op, inst);
-        let Some(address) = address.filter(|_| align > 4 && guard != Guard::Never) else {
+        let Some(address) = address.filter(|_| align > 4) else {
             return;
         };
         for form in self.written(&address, guard) {

@@ -218,6 +218,8 @@ fn alignment_follows_from_arithmetic() {
         "MOV R11, 0x4 ;\nIMAD.WIDE R6, R10, R11, R2 ;\n",
         "@P1 MOV R11, 0x8 ;\nIMAD.WIDE R6, R10, R11, R2 ;\n",
         "HFMA2.MMA R11, -RZ, RZ, 0, 2.384185791015625e-07 ;\nIMAD.WIDE R6, R10, R11, R2 ;\n",
+        // The upper word of a sum whose lower one is known.
+        "IMAD.WIDE R4, R10, 0x8, R2 ;\nMOV R6, R5 ;\nMOV R7, R3 ;\n",
         "LEA R6, P1, R10, R2, 0x2 ;\nLEA.HI.X R7, R10, R3, RZ, 0x2, P1 ;\n",
         "LEA.HI R6, R10, R2, RZ, 0x3 ;\nMOV R7, R3 ;\n",
         "SHF.R.U32.HI R11, RZ, 0x3, R10 ;\nIADD3 R6, P1, R2, R11, RZ ;\nIADD3.X R7, R3, RZ, RZ, P1, !PT ;\n",
@@ -370,6 +372,13 @@ fn only_weak_loads_of_one_kind_join() {
     ] {
         stays(&pair(kind, kind), "");
     }
+    // Addresses of 32 bits.
+    stays(
+        &pair("LDG", "LDG")
+            .replace("LDG R20, [R2.64", "LDG R20, [R2")
+            .replace("LDG R21, [R2.64", "LDG R21, [R2"),
+        "",
+    );
     // Another address, a gap, the same word twice, one of a pair from elsewhere.
     let first = "LDG.E R20, [R2.64+0x8] ;\n";
     for second in [
