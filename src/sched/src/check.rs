@@ -12,7 +12,7 @@ use crate::model::{Lack, Model};
 use crate::reuse;
 use crate::source::Source;
 use crate::state::Flight;
-use crate::walk::{self, Dependence, InFlight, Kind, Listener};
+use crate::walk::{self, Cursor, Dependence, InFlight, Kind, Listener};
 
 /// Cycles between an instruction that will signal a scoreboard and one that waits for it; with fewer the wait can come before the count
 /// went up (mined: no vendor kernel has less, tens of thousands have exactly that).
@@ -238,15 +238,12 @@ pub fn check(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Report {
     check_code(model, &Code::new(isa, model.classes(), kernel))
 }
 
-/// Some of what is wrong with code: what a block and the blocks right behind it meet, if no more is in flight at its start than was
+/// Whether something is wrong with what the rest of a block and the blocks right behind it meet, if no more is in flight at its start than was
 /// solved for.
-pub(crate) fn check_from(model: &Model, code: &Code, solved: &InFlight, block: usize) -> Report {
-    let mut found = Found::new(model);
-    solved.replay_from(code, model, block, &mut found);
-    Report {
-        instructions: code.blocks[block].len(),
-        findings: found.findings,
-    }
+pub(crate) fn goes_wrong_from(model: &Model, code: &Code, solved: &InFlight, from: &Cursor) -> bool {
+    let mut wrong = Wrong { model, any: false };
+    solved.replay_from(from, code, model, &mut wrong);
+    wrong.any
 }
 
 /// Checks a kernel that was read already.
@@ -356,5 +353,26 @@ impl Listener for Found<'_> {
         if flight.elapsed < needed {
             self.add(Hazard::EarlyWait, None, at, flight, Some((needed, Source::Signal)));
         }
+    }
+}
+
+/// Whether there is any error.
+struct Wrong<'m> {
+    model: &'m Model,
+    any: bool,
+}
+
+impl Listener for Wrong<'_> {
+    fn dependence(&mut self, code: &Code, d: &Dependence) {
+        let lack = self.model.lack(code, d);
+        self.any |= matches!(lack, Lack::Cycles(..) | Lack::Wait | Lack::Scoreboard);
+    }
+
+    fn wait(&mut self, _code: &Code, _at: u32, flight: &Flight) {
+        self.any |= flight.elapsed < signal(flight.release);
+    }
+
+    fn is_done(&self) -> bool {
+        self.any
     }
 }

@@ -121,7 +121,14 @@ impl Touch {
         }
     }
 
+    /// The registers as bits, each at its number modulo 64: what has no bit in common has no register in common.
+    #[inline]
+    pub(crate) fn shadow(&self) -> u64 {
+        u64::from(ones(self.width)).rotate_left(u32::from(self.first) % u64::BITS)
+    }
+
     /// Which registers of a run are among these, as bits counted from the run's first.
+    #[inline]
     pub fn of(&self, first: Reg, width: u8) -> u32 {
         let (a, b) = (u32::from(first), u32::from(self.first));
         let common = match b >= a {
@@ -132,6 +139,7 @@ impl Touch {
     }
 }
 
+#[inline]
 pub(crate) fn ones(width: u8) -> u32 {
     1u32.checked_shl(width.into()).unwrap_or(0).wrapping_sub(1)
 }

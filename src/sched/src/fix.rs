@@ -572,7 +572,7 @@ impl<'m> Fixer<'m> {
 
     fn dependences(&self, at: u32, state: &State) -> Vec<Dependence> {
         let mut all = Vec::new();
-        dependences(&self.code, at, state, &state.busy(), &mut |d| all.push(d));
+        dependences(&self.code, at, state, |_, _| true, &mut |d| all.push(d));
         all
     }
 }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use ir::Kernel;
 use isa::{Control, Isa};
 
-use crate::check::{Finding, Report, check_code, check_from, check_solved};
+use crate::check::{Finding, Report, check_code, check_solved, goes_wrong_from};
 use crate::code::Code;
 use crate::fix::{Fixer, Stuck};
 use crate::model::Model;
 use crate::reuse;
-use crate::walk;
+use crate::walk::{self, Cursor, InFlight};
 
 /// A kernel with other scheduling bits.
 #[derive(Clone)]
@@ -61,20 +61,50 @@ pub fn repair_code(model: &Model, code: Code) -> Result<Repaired, Unrepaired> {
     drop_stale_flags(&mut code);
     let solved = walk::solve(&code, model);
     let report = without_errors(check_solved(model, &code, &solved))?;
+    let fixed = code.clone();
     let unknown = |r: &Report| -> HashSet<Finding> { findings(r).cloned().collect() };
     let known = unknown(&report);
-    let worse = |r: &Report| r.errors().next().is_some() || !unknown(r).is_subset(&known);
-    // With fewer stalls and waits more is in flight: what goes wrong near by with less of it goes wrong.
+    let worse = |code: &Code| {
+        let report = check_code(model, code);
+        report.errors().next().is_some() || !unknown(&report).is_subset(&known)
+    };
+    // All are put back that may be by what is near them; only if that was too many, one is held against the whole code after the other.
+    if put_back(model, &mut code, &before, &solved, &|_| false) && worse(&code) {
+        code = fixed;
+        put_back(model, &mut code, &before, &solved, &worse);
+    }
+    Ok(done(code, &before, &report))
+}
+
+/// Puts scheduling bits back that `before` had, one instruction after the other, as long as nothing goes wrong near by and the code is not `worse`
+/// for it. Says whether any are as they were.
+fn put_back(
+    model: &Model,
+    code: &mut Code,
+    before: &[Control],
+    solved: &InFlight,
+    worse: &dyn Fn(&Code) -> bool,
+) -> bool {
+    let (mut any, mut here) = (false, None);
     for at in 0..before.len() as u32 {
         let new = code.steps[at as usize].control;
-        if new != before[at as usize] && code.set_control(at, before[at as usize]) {
-            let near = check_from(model, &code, &solved, code.block_of(at));
-            if near.errors().next().is_some() || worse(&check_code(model, &code)) {
+        if new == before[at as usize] {
+            continue;
+        }
+        here = Cursor::to(here, solved, code, model, at);
+        if code.set_control(at, before[at as usize]) {
+            // With fewer stalls and waits more is in flight: what goes wrong near by with less of it goes wrong.
+            let wrong = here
+                .as_ref()
+                .is_some_and(|here| goes_wrong_from(model, code, solved, here));
+            if wrong || worse(code) {
                 code.set_control(at, new);
+            } else {
+                any = true;
             }
         }
     }
-    Ok(done(code, &before, &report))
+    any
 }
 
 fn findings(report: &Report) -> impl Iterator<Item = &Finding> {

@@ -36,6 +36,8 @@ pub struct Flight {
     pub behind: [u8; GROUPS as usize + 1],
     /// Under which condition it executed, while the predicate still holds that value.
     pub guard: Option<Guard>,
+    /// Its registers, and the predicate of that condition, as [`Touch::shadow`] has them: most instructions meet none of them.
+    shadow: u64,
 }
 
 impl Flight {
@@ -45,8 +47,9 @@ impl Flight {
     }
 
     /// Its registers among those of `touch`.
+    #[inline]
     pub fn common(&self, touch: &Touch) -> bool {
-        touch.of(self.first, self.width) & self.alive != 0
+        self.shadow & touch.shadow() != 0 && touch.of(self.first, self.width) & self.alive != 0
     }
 
     /// Forgets registers that an instruction overwrites, and the condition if it changes the predicate.
@@ -90,18 +93,31 @@ pub struct State {
 }
 
 /// A set of registers.
+type Registers = [u64; REGS.div_ceil(64)];
+
+/// Registers in flight.
 #[derive(Clone, Default)]
-pub struct Busy([u64; REGS.div_ceil(64)]);
+pub struct Busy {
+    all: Registers,
+    /// Those that are about to be written.
+    written: Registers,
+}
 
 impl Busy {
     /// Takes in what is in flight.
-    pub fn add(&mut self, first: Reg, width: u8) {
-        (first..first + Reg::from(width)).for_each(|r| self.0[usize::from(r) / 64] |= 1 << (r % 64));
+    pub fn add(&mut self, flight: &Flight) {
+        for r in flight.first..flight.first + Reg::from(flight.width) {
+            let (word, bit) = (usize::from(r) / 64, 1 << (r % 64));
+            self.all[word] |= bit;
+            self.written[word] |= if flight.write { bit } else { 0 };
+        }
     }
 
-    /// Whether any of the registers is in it.
-    pub fn has(&self, touch: &Touch) -> bool {
-        (touch.first..touch.first + Reg::from(touch.width)).any(|r| self.0[usize::from(r) / 64] >> (r % 64) & 1 == 1)
+    /// Whether any of the registers is in it, about to be written if only that counts.
+    #[inline]
+    pub fn has(&self, touch: &Touch, written: bool) -> bool {
+        let set = if written { &self.written } else { &self.all };
+        (touch.first..touch.first + Reg::from(touch.width)).any(|r| set[usize::from(r) / 64] >> (r % 64) & 1 == 1)
     }
 }
 
@@ -153,6 +169,7 @@ impl State {
     pub fn issue(&mut self, code: &Code, at: u32, rules: &impl Rules) -> usize {
         let step = &code.steps[at as usize];
         let writes = code.writes(step);
+        let shadow = writes.iter().fold(0, |all, t| all | t.shadow());
         let bit = |b: Option<u8>| b.map_or(0, |b| 1u8.checked_shl(b.into()).unwrap_or(0));
         let (written, read) = (
             bit(step.control.write_barrier) | step.group,
@@ -176,9 +193,14 @@ impl State {
             if f.step == at {
                 return false;
             }
-            f.overwritten(step, writes);
+            if f.shadow & shadow != 0 {
+                f.overwritten(step, writes);
+            }
+            let Some(teller) = teller else {
+                return f.alive != 0 && passes(f);
+            };
             // In a queue, who comes out tells of all before; also where its guard is false: vendor code from sm_70 on counts on that.
-            let (reads, results) = teller.map_or((false, false), |c| rules.in_order(f.class, c));
+            let (reads, results) = rules.in_order(f.class, teller);
             let ordered = if f.write { results } else { reads };
             // A count that was not raised says nothing of who is behind.
             if ordered && step.guard.is_none() {
@@ -197,6 +219,7 @@ impl State {
         // A changed guard predicate says nothing about whether the instruction executed.
         let own = |g: &Guard| writes.iter().any(|t| t.of(g.reg, 1) != 0);
         let guard = step.guard.filter(|g| !own(g));
+        let of_guard = guard.map_or(0, |g| 1u64.rotate_left(u32::from(g.reg) % u64::BITS));
         let reads = code.reads(step);
         let new = self.flights.len();
         let mut push = |touch: usize, t: &Touch, write: bool, release: u8| {
@@ -214,6 +237,7 @@ impl State {
                 waited: false,
                 behind: [0; GROUPS as usize + 1],
                 guard,
+                shadow: t.shadow() | of_guard,
             };
             flight.limit = rules.limit(code, &flight);
             if passes(&mut flight) {
@@ -244,7 +268,7 @@ impl State {
     /// The registers that anything here touches.
     pub fn busy(&self) -> Busy {
         let mut busy = Busy::default();
-        self.flights.iter().for_each(|f| busy.add(f.first, f.width));
+        self.flights.iter().for_each(|f| busy.add(f));
         busy
     }
 }

@@ -1,13 +1,14 @@
 //! Follows what is in flight along every way through the code, and shows each dependence with the fewest cycles it ever has.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use ir::Flow;
 
 use crate::class::ClassId;
-use crate::code::{Code, Guard, Port, Step, VIEWS};
+use crate::code::{Code, Guard, Port, Step, Touch, VIEWS};
 use crate::returns::Returns;
-use crate::state::{Busy, Flight, State};
+use crate::state::{Flight, State};
 
 /// How two instructions depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,6 +67,10 @@ pub trait Listener {
     fn wait(&mut self, code: &Code, at: u32, flight: &Flight);
     /// What is in flight where an instruction issues.
     fn issues(&mut self, _code: &Code, _at: u32, _state: &State) {}
+    /// It has heard enough: nothing more is told of this block.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 /// What is in flight at the start of each block, `None` where nothing leads, and behind functions that are called.
@@ -98,7 +103,7 @@ pub fn solve(code: &Code, rules: &impl Rules) -> InFlight {
                     }
                 }
             };
-            block(code, rules, b, &mut state, None, &mut |step, state| {
+            pass(code, rules, b, &mut state, &mut |step, state| {
                 let call = &code.steps[step as usize];
                 state.sort();
                 code.callees(call).iter().for_each(|to| enter(*to as usize, state));
@@ -157,72 +162,89 @@ pub(crate) fn excludes(a: Guard, b: Guard) -> bool {
     a.reg == b.reg && a.negated != b.negated
 }
 
-/// What happens at one instruction, in the order of [`block`].
-enum Event<'a> {
-    Wait(&'a Flight),
-    Issue(&'a State),
-    Dependence(Dependence),
+/// Who only walks has no listener.
+enum Nobody {}
+
+impl Listener for Nobody {
+    fn dependence(&mut self, _: &Code, _: &Dependence) {}
+    fn wait(&mut self, _: &Code, _: u32, _: &Flight) {}
 }
 
-type Tell<'a> = &'a mut dyn FnMut(&Code, u32, Event<'_>);
+/// [`block`] from its start, for nobody.
+fn pass(code: &Code, rules: &impl Rules, b: usize, state: &mut State, call: &mut dyn FnMut(u32, &mut State) -> bool) {
+    block(code, rules, code.blocks[b].clone(), state, None::<&mut Nobody>, call);
+}
 
 /// So many instructions share a set of registers in flight.
 const REFRESH: u32 = 16;
 
-/// Goes through a block, and tells of what it meets if anybody listens. `call` adds what is in flight behind a call, and says whether it did.
-fn block(
+/// Goes through instructions of a block, and tells of what it meets if anybody listens. Where that one is done it stops. `call` adds what is in
+/// flight behind a call, and says whether it did.
+fn block<L: Listener>(
     code: &Code,
     rules: &impl Rules,
-    block: usize,
+    range: Range<u32>,
     state: &mut State,
-    mut tell: Option<Tell<'_>>,
+    mut listener: Option<&mut L>,
     call: &mut dyn FnMut(u32, &mut State) -> bool,
 ) {
-    let mut busy = state.busy();
-    let start = code.blocks[block].start;
-    for at in code.blocks[block].clone() {
+    let mut busy = listener.as_ref().map(|_| state.busy()).unwrap_or_default();
+    let start = range.start;
+    for at in range {
         let step = &code.steps[at as usize];
-        if let Some(tell) = tell.as_mut().filter(|_| step.awaited_at_issue() != 0) {
+        if let Some(listener) = listener.as_mut().filter(|_| step.awaited_at_issue() != 0) {
             let awaited = state
                 .flights
                 .iter()
                 .filter(|f| f.release & step.awaited_at_issue() != 0);
-            awaited.for_each(|f| tell(code, at, Event::Wait(f)));
+            awaited.for_each(|f| listener.wait(code, at, f));
         }
         state.wait(step.wait);
         if let Some((scoreboard, most)) = step.counted {
             state.wait_for_count(scoreboard, most);
         }
-        if let Some(tell) = &mut tell {
-            tell(code, at, Event::Issue(state));
-            dependences(code, at, state, &busy, &mut |d| tell(code, at, Event::Dependence(d)));
+        if let Some(listener) = &mut listener {
+            listener.issues(code, at, state);
+            let may = |touch: &Touch, written: bool| busy.has(touch, written);
+            dependences(code, at, state, may, &mut |d| listener.dependence(code, &d));
+            if listener.is_done() {
+                return;
+            }
         }
         let new = state.issue(code, at, rules);
         // What is done stays in the set until it is made anew.
         match (at - start) % REFRESH {
-            _ if tell.is_none() => {}
+            _ if listener.is_none() => {}
             0 => busy = state.busy(),
-            _ => state.flights[new..].iter().for_each(|f| busy.add(f.first, f.width)),
+            _ => state.flights[new..].iter().for_each(|f| busy.add(f)),
         }
-        if step.flow == Flow::Call && call(at, state) {
+        if step.flow == Flow::Call && call(at, state) && listener.is_some() {
             busy = state.busy();
         }
     }
     state.sort();
 }
 
-/// Shows each dependence of an instruction on what is in flight. `busy` are the registers of that, or more.
-pub(crate) fn dependences(code: &Code, at: u32, state: &State, busy: &Busy, tell: &mut dyn FnMut(Dependence)) {
+/// Shows each dependence of an instruction on what is in flight. `may`: whether registers may be in flight, about to be written if that is asked;
+/// saying so of too many costs time only.
+pub(crate) fn dependences(
+    code: &Code,
+    at: u32,
+    state: &State,
+    may: impl Fn(&Touch, bool) -> bool,
+    tell: &mut dyn FnMut(Dependence),
+) {
     let step = &code.steps[at as usize];
-    let mut each = |touches: &[crate::code::Touch], kind: fn(bool) -> Option<Kind>| {
-        for touch in touches.iter().filter(|t| busy.has(t)) {
-            for flight in &state.flights {
+    let mut each = |touches: &[Touch], kind: fn(bool) -> Option<Kind>| {
+        let only_written = kind(false).is_none();
+        for touch in touches.iter().filter(|t| may(t, only_written)) {
+            for flight in state.flights.iter().filter(|f| f.common(touch)) {
                 let Some(kind) = kind(flight.write) else { continue };
                 let apart = match (flight.guard, step.guard) {
                     (Some(a), Some(b)) => excludes(a, b),
                     _ => false,
                 };
-                if !apart && flight.common(touch) {
+                if !apart {
                     tell(Dependence {
                         kind,
                         flight: *flight,
@@ -240,6 +262,40 @@ pub(crate) fn dependences(code: &Code, at: u32, state: &State, busy: &Busy, tell
     });
 }
 
+/// A place in a block that is gone through, and what is in flight there, if no more is in flight at the block's start than was solved for.
+pub(crate) struct Cursor {
+    block: usize,
+    at: u32,
+    state: State,
+}
+
+impl Cursor {
+    /// At an instruction, on from a place before it where that is in the same block.
+    pub(crate) fn to(
+        before: Option<Cursor>,
+        solved: &InFlight,
+        code: &Code,
+        rules: &impl Rules,
+        at: u32,
+    ) -> Option<Cursor> {
+        let block = code.block_of(at);
+        let start = || Cursor::at_start(solved, code, block);
+        let mut here = before.filter(|c| c.block == block && c.at <= at).or_else(start)?;
+        let mut call = |at, state: &mut State| solved.come_back(code, at, state);
+        let between = here.at..at;
+        self::block(code, rules, between, &mut here.state, None::<&mut Nobody>, &mut call);
+        here.at = at;
+        Some(here)
+    }
+
+    /// At the start of a block; `None` where nothing leads.
+    fn at_start(solved: &InFlight, code: &Code, block: usize) -> Option<Cursor> {
+        let state = solved.at(block)?.clone();
+        let at = code.blocks[block].start;
+        Some(Cursor { block, at, state })
+    }
+}
+
 impl InFlight {
     /// At the start of a block.
     pub(crate) fn at(&self, block: usize) -> Option<&State> {
@@ -251,15 +307,19 @@ impl InFlight {
         self.returns.come_back(code, &code.steps[at as usize], state)
     }
 
-    /// Tells of what a block and the blocks right behind it meet, if no more is in flight at its start than here.
-    pub(crate) fn replay_from(&self, code: &Code, rules: &impl Rules, from: usize, listener: &mut impl Listener) {
-        let Some(mut state) = self.at[from].clone() else { return };
-        let mut tell = teller(listener);
+    /// Tells of what the rest of a block and the blocks right behind it meet.
+    pub(crate) fn replay_from(&self, from: &Cursor, code: &Code, rules: &impl Rules, listener: &mut impl Listener) {
+        let mut state = from.state.clone();
         let mut call = |at, state: &mut State| self.come_back(code, at, state);
-        block(code, rules, from, &mut state, Some(&mut tell), &mut call);
-        for &to in code.successors(from) {
-            let mut next = on_edge(code, from, to as usize, &state).into_owned();
-            block(code, rules, to as usize, &mut next, Some(&mut tell), &mut call);
+        let rest = from.at..code.blocks[from.block].end;
+        block(code, rules, rest, &mut state, Some(listener), &mut call);
+        for &to in code.successors(from.block) {
+            if listener.is_done() {
+                return;
+            }
+            let mut next = on_edge(code, from.block, to as usize, &state).into_owned();
+            let whole = code.blocks[to as usize].clone();
+            block(code, rules, whole, &mut next, Some(listener), &mut call);
         }
     }
 
@@ -268,16 +328,8 @@ impl InFlight {
         for (b, state) in self.at.iter().enumerate() {
             let Some(mut state) = state.clone() else { continue };
             let mut call = |at, state: &mut State| self.come_back(code, at, state);
-            block(code, rules, b, &mut state, Some(&mut teller(listener)), &mut call);
+            let whole = code.blocks[b].clone();
+            block(code, rules, whole, &mut state, Some(listener), &mut call);
         }
-    }
-}
-
-/// Passes events on to a listener.
-fn teller(listener: &mut impl Listener) -> impl FnMut(&Code, u32, Event<'_>) {
-    |code: &Code, at: u32, event: Event<'_>| match event {
-        Event::Wait(flight) => listener.wait(code, at, flight),
-        Event::Issue(state) => listener.issues(code, at, state),
-        Event::Dependence(d) => listener.dependence(code, &d),
     }
 }
