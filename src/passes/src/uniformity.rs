@@ -4,7 +4,7 @@
 //! else computes the same from the same operands. Where the lanes of a warp are not together ([`Convergence`]), one value of the program is
 //! several of the warp at different times: only what never changes in a launch is the same there.
 
-use ir::{Def, Kernel, Op, OpKind, Use, ValueId};
+use ir::{Def, Kernel, Op, OpKind, Use, Uses, ValueId};
 use isa::{Effects, Inst, Isa, RegFile, Space};
 
 use crate::convergence::Convergence;
@@ -42,12 +42,13 @@ impl Uniformity {
     /// Begins with all values agreed upon and takes back what cannot be, until nothing changes.
     pub fn new(isa: &Isa, kernel: &Kernel) -> Uniformity {
         let rules: Vec<Rule> = kernel.ops().map(|op| rule(isa, kernel, op)).collect();
+        let uses = kernel.uses();
         let mut agreement = vec![Agreement::Always; kernel.values().len()];
         loop {
             let differs = |op: Op<'_>| op.operands().iter().any(|v| agreement[v.index()] == Agreement::Differs);
             let convergence = Convergence::new(isa, kernel, &differs);
             let before = agreement.clone();
-            spread(kernel, &rules, &convergence, &mut agreement);
+            spread(kernel, &uses, &rules, &convergence, &mut agreement);
             if before == agreement {
                 return Uniformity { agreement, convergence };
             }
@@ -110,8 +111,7 @@ fn instruction(isa: &Isa, inst: Inst) -> Rule {
 }
 
 /// Takes agreement back along operands and block arguments.
-fn spread(kernel: &Kernel, rules: &[Rule], convergence: &Convergence, agreement: &mut [Agreement]) {
-    let uses = kernel.uses();
+fn spread(kernel: &Kernel, uses: &Uses, rules: &[Rule], convergence: &Convergence, agreement: &mut [Agreement]) {
     let mut work: Vec<ValueId> = Vec::new();
     let lower = |agreement: &mut [Agreement], work: &mut Vec<ValueId>, v: ValueId, to: Agreement| {
         if agreement[v.index()] < to {
