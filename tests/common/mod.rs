@@ -144,6 +144,23 @@ pub fn elf_sections(file: &[u8]) -> BTreeMap<String, (usize, usize)> {
     out
 }
 
+/// Numbers of the symbols of functions of an ELF64 file, by name.
+pub fn function_symbols(file: &[u8]) -> BTreeMap<String, usize> {
+    const SYMBOL: usize = 24;
+    const FUNCTION: u8 = 2;
+    let sections = elf_sections(file);
+    let (Some((start, size)), Some((names, _))) = (sections.get(".symtab"), sections.get(".strtab")) else {
+        return BTreeMap::new();
+    };
+    let symbols = file[*start..start + size].chunks_exact(SYMBOL).enumerate();
+    let functions = symbols.filter(|(_, symbol)| symbol[4] & 15 == FUNCTION);
+    let name = |symbol: &[u8]| {
+        let name = &file[names + u32::from_le_bytes(symbol[..4].try_into().unwrap()) as usize..];
+        String::from_utf8_lossy(name.split(|c| *c == 0).next().unwrap()).into_owned()
+    };
+    functions.map(|(n, symbol)| (name(symbol), n)).collect()
+}
+
 /// Bytes of machine code in a cubin.
 pub fn code_size(file: &[u8]) -> usize {
     elf_sections(file)
@@ -195,8 +212,19 @@ pub fn nvdisasm(oracles: &Path, cubin: &Path) -> Vec<Listed> {
 
 /// The same; what nvdisasm says where it calls an instruction of the file illegal. (For sm_70 it does so with some that ptxas makes.)
 pub fn nvdisasm_if_legal(oracles: &Path, cubin: &Path) -> Result<Vec<Listed>, String> {
+    nvdisasm_of(oracles, cubin, None)
+}
+
+/// The same, of some functions only, which saves most of the time where they are few.
+pub fn nvdisasm_of(oracles: &Path, cubin: &Path, functions: Option<&[String]>) -> Result<Vec<Listed>, String> {
+    let only = functions.map(|names| {
+        let symbols = function_symbols(&std::fs::read(cubin).expect("readable"));
+        let symbol = |name: &String| symbols.get(name).expect("a function's symbol").to_string();
+        format!("-fun={}", names.iter().map(symbol).collect::<Vec<_>>().join(","))
+    });
     let out = disassembler(oracles, cubin)
         .args(["-c", "-hex"])
+        .args(only)
         .arg(cubin)
         .output()
         .expect("nvdisasm");
