@@ -558,3 +558,29 @@ fn is_last_of_group(isa: &Isa, inst: Inst) -> bool {
 fn shapes(isa: &Isa, inst: Inst) -> impl Iterator<Item = &'static str> {
     (0..isa.operand_count(inst)).filter_map(move |n| Some(isa.operand(inst, n)?.shape()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_shares_a_register_shares_a_bit() {
+        let touch = |first, width| Touch {
+            first,
+            width,
+            port: Port::R,
+            class: ClassId(0),
+        };
+        for (a, b) in (0..REGS as Reg).flat_map(|a| (a.saturating_sub(40)..a + 40).map(move |b| (a, b))) {
+            for (x, y) in [1, 2, 4, 31, WIDEST]
+                .into_iter()
+                .flat_map(|x| [1, 3, WIDEST].map(|y| (x, y)))
+            {
+                let (x, y) = (touch(a, x), touch(b, y));
+                let common = x.of(y.first, y.width) != 0;
+                assert!(!common || x.shadow() & y.shadow() != 0, "{x:?} {y:?}");
+            }
+        }
+        assert_eq!(touch(0, 1).shadow() & touch(1, 1).shadow(), 0);
+    }
+}
