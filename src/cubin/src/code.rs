@@ -124,6 +124,15 @@ impl<'a> Code<'a> {
         self.attributes.iter().find(|a| a.code == code)
     }
 
+    /// The most registers a thread that it was compiled for (`EIATTR_MAXREG_COUNT`), where the kernel says: 255 without `-maxrregcount`.
+    pub fn most_registers(&self) -> Option<u32> {
+        let attribute = self.attribute(code::MAXREG_COUNT)?;
+        match attribute.value().ok()? {
+            Value::Number(most @ 1..) => Some(most.into()),
+            _ => None,
+        }
+    }
+
     /// Threads of a block, where the kernel fixes or limits them.
     pub fn threads(&self) -> Option<u32> {
         let dimensions = |which: u8| match self.attribute(which)?.value().ok()? {

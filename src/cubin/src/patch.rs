@@ -48,7 +48,8 @@ impl<'i, 'a> Patch<'i, 'a> {
         Ok(())
     }
 
-    /// Sets the register count of a section's function: its `EIATTR_REGCOUNT`, and `sh_info` bits 31:24 where they hold one.
+    /// Sets the register count of a section's function: its `EIATTR_REGCOUNT`, and `sh_info` bits 31:24 where they hold one. A kernel's own
+    /// maximum, `EIATTR_MAXREG_COUNT`, rises to it where it is less: linkers hold it against what the kernel calls.
     pub fn set_registers(&mut self, code: &Code<'_>, count: u32) -> Result<(), CubinError> {
         let section = &self.image.sections()[code.section];
         let refused = |what: String| CubinError::Malformed {
@@ -73,6 +74,12 @@ impl<'i, 'a> Patch<'i, 'a> {
             // `sh_info` is the 12th 32-bit word of a section header; the count is its high byte.
             let header = self.image.header().section_table as usize + 64 * code.section;
             self.bytes[header + 47] = byte;
+        }
+        if code.most_registers().is_some_and(|most| most < count)
+            && let Some(attribute) = code.attribute(nvinfo::code::MAXREG_COUNT)
+        {
+            // The value of a format without payload is in its head.
+            self.bytes[attribute.offset as usize + 2] = byte;
         }
         Ok(())
     }

@@ -82,6 +82,9 @@ pub struct KernelReport {
     /// The register count, where the new code needs more than the file gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<u32>,
+    /// The maximum that the file declared (`EIATTR_MAXREG_COUNT`), where `registers` is more, so that it rises to that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raised_maximum: Option<u32>,
     /// Why the kernel is byte-identical although a pass in apply mode was to rewrite it.
     pub left_alone: Option<String>,
     /// What passes that are for speed or registers cost and bring, where they changed something.

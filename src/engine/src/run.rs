@@ -112,7 +112,8 @@ fn leave_alone(image: &str, why: &str, report: &mut Report, texts: &mut [KernelT
     for image in report.images.iter_mut().filter(|i| i.path == image) {
         image.patch = None;
         for kernel in image.kernels.iter_mut().filter(|k| k.changed > 0) {
-            (kernel.changed, kernel.rescheduled, kernel.registers) = (0, 0, None);
+            (kernel.changed, kernel.rescheduled) = (0, 0);
+            (kernel.registers, kernel.raised_maximum) = (None, None);
             kernel.left_alone = Some(why.to_owned());
         }
     }
@@ -308,6 +309,7 @@ impl KernelDone {
                 changed: 0,
                 rescheduled: 0,
                 registers: None,
+                raised_maximum: None,
                 left_alone: None,
                 costs: None,
                 verified: None,
@@ -323,7 +325,8 @@ impl KernelDone {
 
     fn leave_alone(&mut self, why: String) {
         self.code = None;
-        (self.report.changed, self.report.rescheduled, self.report.registers) = (0, 0, None);
+        (self.report.changed, self.report.rescheduled) = (0, 0);
+        (self.report.registers, self.report.raised_maximum) = (None, None);
         self.report.left_alone = Some(why);
         if let Some((_, after)) = &mut self.text {
             *after = None;
@@ -444,7 +447,10 @@ fn finish(
     }
     let gives_back = passes.iter().any(|pass| pass.gives_registers_back());
     match resources::registers(isa, image, code, &placed.code, gives_back) {
-        Ok(count) => done.report.registers = count,
+        Ok(count) => {
+            done.report.registers = count;
+            done.report.raised_maximum = code.most_registers().filter(|most| count.is_some_and(|n| n > *most));
+        }
         Err(why) => return done.left_alone(why),
     }
     done.report.costs = made.costs;

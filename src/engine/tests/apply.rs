@@ -166,16 +166,30 @@ static OTHER_BARRIER: Bad = Bad("other-barrier", |k| {
     Ok(edit(op, field, 7))
 });
 
+/// The most registers that each kernel was compiled for, and where the file says it.
+fn maxima(cubin: &[u8]) -> Vec<(String, usize, u32)> {
+    let image = cubin::Image::parse(cubin).unwrap();
+    let said = image.codes().iter().filter_map(|code| {
+        let attribute = code.attribute(cubin::nvinfo::code::MAXREG_COUNT)?;
+        Some((
+            code.name.to_owned(),
+            attribute.offset as usize + 2,
+            code.most_registers()?,
+        ))
+    });
+    said.collect()
+}
+
 #[test]
 fn the_file_declares_what_the_new_code_needs() {
-    let one = |pass: &'static Bad, kernel: &str| {
+    let one = |cubin: &[u8], pass: &'static Bad, kernel: &str| {
         let mut registry = Registry::default();
         registry.add(pass).unwrap();
         let text = format!("[[pass]]\nname = \"{}\"\nfn = \"{kernel}\"\nmode = \"apply\"\n", pass.0);
         let config = Config::parse(&text, "pass.toml", &registry).unwrap();
-        engine::apply(&mul_mat(), &config, &Options::default()).unwrap()
+        engine::apply(cubin, &config, &Options::default()).unwrap()
     };
-    let outcome = one(&HIGHER, "scale_add");
+    let outcome = one(&mul_mat(), &HIGHER, "scale_add");
     let [kernel] = &outcome.report.images[0].kernels[..] else {
         panic!("one kernel")
     };
@@ -185,6 +199,7 @@ fn the_file_declares_what_the_new_code_needs() {
         "{:?}",
         kernel.left_alone
     );
+    assert_eq!(kernel.raised_maximum, None, "the file says 255");
     assert!(outcome.report.images[0].patch.unwrap().nv_info_updated);
     let bytes = outcome.bytes.unwrap();
     let image = cubin::Image::parse(&bytes).unwrap();
@@ -192,7 +207,22 @@ fn the_file_declares_what_the_new_code_needs() {
     assert!(counts.contains(&("scale_add", Some(203))), "{counts:?}");
     assert!(counts.contains(&("rms_norm", Some(39))), "{counts:?}");
 
-    let outcome = one(&OTHER_BARRIER, "mul_mat_f32");
+    // The maximum that it was compiled for is no less than what it has now; of the others it stays.
+    let mut capped = mul_mat();
+    for at in maxima(&capped).into_iter().map(|(_, at, _)| at) {
+        capped[at] = 128;
+    }
+    let outcome = one(&capped, &HIGHER, "scale_add");
+    assert_eq!(outcome.report.images[0].kernels[0].raised_maximum, Some(128));
+    let said = maxima(&outcome.bytes.unwrap());
+    assert!(
+        said.len() > 1
+            && said
+                .iter()
+                .all(|(name, _, n)| *n == if name == "scale_add" { 203 } else { 128 })
+    );
+
+    let outcome = one(&mul_mat(), &OTHER_BARRIER, "mul_mat_f32");
     let why = outcome.report.images[0].kernels[0].left_alone.as_deref();
     assert!(why.is_some_and(|w| w.contains("barriers up to 0x7")), "{why:?}");
     assert!(outcome.bytes.is_none());

@@ -13,6 +13,16 @@ const MAX_THREADS: u32 = 1024;
 /// Registers are handed out to warps in units of which each thread gets so many.
 const UNIT: u32 = 8;
 
+/// Registers that a thread may be given so that a block of the declared size can still be launched; as many as there are where none is
+/// declared, or the limits are not known.
+pub(crate) fn launchable(kernel: &Kernel, resources: &Resources) -> u32 {
+    let (Some(multiprocessor), Some(threads)) = (Multiprocessor::of(kernel.target), resources.threads) else {
+        return MOST;
+    };
+    let fits = |registers: &u32| multiprocessor.resident_warps(*registers, threads, 0) > 0;
+    (1..=MOST).rev().find(fits).unwrap_or(MOST)
+}
+
 /// Registers that a thread may be given with as many warps resident as now, whatever the size of its blocks; the number of now where that is
 /// not known.
 pub(crate) fn same_occupancy(kernel: &Kernel, resources: &Resources) -> u32 {

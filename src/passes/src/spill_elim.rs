@@ -19,7 +19,7 @@ use isa::RegFile;
 
 use crate::copies::{Copies, merges, operands};
 use crate::frame::{FrameAccess, accesses};
-use crate::occupancy::{MOST, RESERVED, same_occupancy};
+use crate::occupancy::{MOST, RESERVED, launchable, same_occupancy};
 use crate::threads::{Held, Thread, Touch};
 use crate::{Context, OptionKind, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count};
 
@@ -32,7 +32,7 @@ impl SpillElim {
         name: "registers",
         kind: OptionKind::Int { min: 0, max: 255 },
         required: false,
-        help: "how many registers a thread may be given; 0, or nothing, for as many as leave as many warps resident",
+        help: "how many registers a thread may be given, as far as a block of the declared size still fits; 0, or nothing, for as many as leave as many warps resident",
     }];
 }
 
@@ -66,7 +66,7 @@ impl Pass for SpillElim {
             ));
         };
         let limit = match options.int("registers") {
-            Some(registers @ 1..) => registers as u32,
+            Some(registers @ 1..) => (registers as u32).min(launchable(kernel, cx.resources)),
             _ => same_occupancy(kernel, cx.resources),
         };
         let mut free = Free::new(kernel, fixed, limit.min(MOST).saturating_sub(RESERVED) as usize);

@@ -183,6 +183,28 @@ fn where_no_register_is_free_the_word_stays() {
 }
 
 #[test]
+fn no_more_registers_are_taken_than_a_block_can_be_launched_with() {
+    let others = |text: &str| -> String { (2..62).map(|n| text.replace('#', &n.to_string())).collect() };
+    let body = format!(
+        "{} STL [R1], R0 ;\nIADD3 R0, R0, 0x1, RZ ;\n{} LDL R2, [R1] ;\nSTS [R0], R2 ;\nEXIT ;",
+        others("MOV R#, 0x1 ;\n"),
+        others("STS [R0], R# ;\n")
+    );
+    let options = Options::default().with("registers", OptionValue::Int(128));
+    let sites = |threads| {
+        let resources = Resources {
+            fixed: Some(Vec::new()),
+            threads,
+            ..Resources::default()
+        };
+        let done = run_with(&SpillElim, &format!("{HEAD}\n{body}"), &[], &options, &resources);
+        done.expect("it may run").1.sites
+    };
+    // 1024 threads have 64 registers each.
+    assert_eq!((sites(None), sites(Some(512)), sites(Some(1024))), (1, 1, 0));
+}
+
+#[test]
 fn what_is_not_known_for_certain_stays() {
     let stored = "STL [R1], R0 ;\n";
     let loaded = "LDL R2, [R1] ;\nSTS [R0], R2 ;\nEXIT ;";

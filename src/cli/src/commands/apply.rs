@@ -145,7 +145,14 @@ fn write_kernel(out: &mut dyn Write, k: &KernelReport) -> Result<()> {
         )?;
     }
     if let Some(count) = k.registers {
-        writeln!(out, "registers: {count}, as the edits need")?;
+        let maximum = k
+            .raised_maximum
+            .map(|old| format!(", also as EIATTR_MAXREG_COUNT, which said {old}"));
+        writeln!(
+            out,
+            "registers: {count}, as the edits need{}",
+            maximum.unwrap_or_default()
+        )?;
     }
     if let Some(costs) = &k.costs {
         writeln!(out, "{costs}")?;
