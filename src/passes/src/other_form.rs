@@ -128,6 +128,24 @@ impl OtherForms {
         self.reading_instead(inst, register, constant, None)
     }
 
+    /// How many registers `inst` reads where a number of the constant banks is its operand `n`, if a register is there instead. `None`: no
+    /// register can be there.
+    pub fn registers_in_place(&mut self, inst: Inst, n: usize) -> Option<u8> {
+        let parts = Parts::of(self.isa, inst)?;
+        let at = parts.numbers.iter().position(|m| *m == n)?;
+        let constant = &parts.operands[at];
+        let (start, end) = (constant.find("c[")?, constant.rfind(']')? + 1);
+        let named: Vec<u8> = self.accesses(inst).iter().map(|a| a.reg & !3).collect();
+        let free = (8..248).step_by(8).find(|register| !named.contains(register))?;
+        let mut operands = parts.operands.clone();
+        operands[at] = format!("{}R{free}{}", &constant[..start], &constant[end..]);
+        let control = Control::of(inst.word);
+        let made = self.assembled(&parts.joined(&operands), Control { reuse: 0, ..control })?;
+        let accesses = self.accesses(made);
+        let mut own = accesses.iter().filter(|a| a.file == RegFile::R && a.reg == free);
+        own.next().filter(|a| a.dir.reads()).map(|a| a.width)
+    }
+
     /// `by` is the text that takes the place of the register, and `named` the register in it.
     fn reading_instead(&mut self, inst: Inst, register: u8, by: &str, named: Option<(RegFile, u8)>) -> Option<Inst> {
         let before = self.accesses(inst);

@@ -2,7 +2,9 @@
 //!
 //! **What.** Every read of `c[0x0][from]` becomes a read of `c[0x0][to]`: constant operands of any instruction
 //! (`IMAD.MOV.U32 R9, RZ, RZ, c[0x0][0x210]`), and the loads LDC and ULDC. Only reads that start at exactly `from`
-//! move; a wide read that merely covers `from`, or an indexed one (`c[0x0][R5+0x210]`), stays and is listed.
+//! move; a wide read that merely covers `from`, or an indexed one (`c[0x0][R5+0x210]`), stays and is listed. Where a word
+//! moves and the kernel reads the other half of the same eight bytes as a word too, which may be one parameter, a note says
+//! that these stay.
 //!
 //! **When legal.** The new offset must fit the instruction's field and the alignment of the access. Where it does not,
 //! at any site, the whole kernel is refused: half a retargeting is worse than none. Whether the value at `to` means the
@@ -13,6 +15,7 @@
 
 use isa::{FieldKind, Inst, Isa, OperandView};
 
+use crate::other_form::OtherForms;
 use crate::{
     Context, OptionError, OptionKind, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count, instructions,
 };
@@ -71,19 +74,23 @@ impl Pass for RetargetParam {
         };
         let (from, to) = (need("from")?, need("to")?);
         let mut result = PassResult::default();
+        let mut forms = OtherForms::new(cx.isa);
+        // How wide the reads are that move, at most, and whether words beside them are read.
+        let (mut moved, mut beside) = (0, false);
         for (offset, op, inst) in instructions(kernel) {
             let Some(form) = cx.isa.form(inst.form) else { continue };
-            let size = AccessSize::of(form.mnemonic(), cx.isa.modifiers(inst));
             let edits_before = result.edits.edits.len();
             for n in 0..cx.isa.operand_count(inst) {
                 let operand = cx.isa.operand(inst, n);
-                let Some(read) = operand.and_then(|o| bank0_read(cx.isa, inst, &o)) else {
+                let read = operand.and_then(|o| bank0_read(cx.isa, inst, &o));
+                let Some(read) = read.filter(|read| (read.offset - from).abs() < WIDEST) else {
                     continue;
                 };
+                let size = AccessSize::of(&mut forms, inst, form.mnemonic(), n);
                 if read.offset == from && !read.indexed {
                     let refuse = |why: String| Refusal(format!("{} at {:#06x}: {why}", form.mnemonic(), offset));
-                    if to % size.alignment() != 0 {
-                        let align = size.alignment();
+                    if to % size.most() != 0 {
+                        let align = size.most();
                         return Err(refuse(format!(
                             "to = {to:#x} is not a multiple of {align}, as this read needs"
                         )));
@@ -96,6 +103,9 @@ impl Pass for RetargetParam {
                         field: read.field,
                         value: to,
                     });
+                    moved = moved.max(size.most());
+                } else if read.offset == from ^ 4 && !read.indexed && size == AccessSize::Bytes(4) {
+                    beside = true;
                 } else if let Some(reason) = near_miss(&read, size, from) {
                     result.skipped.push(Skipped { offset, reason });
                 }
@@ -116,6 +126,12 @@ impl Pass for RetargetParam {
                 "{to:#x} is outside the kernel's declared parameters, {start:#x} to {end:#x}"
             ));
         }
+        if moved == 4 && from % 4 == 0 && beside {
+            result.notes.push(format!(
+                "reads of {:#x} stay: if that is the other half of a parameter of 8 bytes, only one half has moved",
+                from ^ 4
+            ));
+        }
         Ok(result)
     }
 }
@@ -125,15 +141,16 @@ fn near_miss(read: &Bank0Read, size: AccessSize, from: i64) -> Option<String> {
     if read.offset == from {
         return Some(format!("indexed read from {from:#x}: which byte it reads is not known"));
     }
-    let covered = !read.indexed && read.offset < from && from < read.offset + size.least();
-    covered.then(|| {
-        format!(
-            "reads {} bytes from {:#x}, which cover {from:#x}",
-            size.least(),
-            read.offset
-        )
+    let most = size.most();
+    let covered = !read.indexed && read.offset < from && from < read.offset + most;
+    covered.then(|| match size {
+        AccessSize::Bytes(_) => format!("reads {most} bytes from {:#x}, which cover {from:#x}", read.offset),
+        AccessSize::FourOrEight => format!("may read {most} bytes from {:#x}, which cover {from:#x}", read.offset),
     })
 }
+
+/// Bytes that an access reads at most.
+const WIDEST: i64 = 16;
 
 /// A constant-bank-0 operand.
 struct Bank0Read {
@@ -162,48 +179,40 @@ fn bank0_read(isa: &Isa, inst: Inst, operand: &OperandView<'_>) -> Option<Bank0R
     Some(Bank0Read { field, offset, indexed })
 }
 
-/// How many bytes an access reads, as far as the modifiers and the mnemonic tell.
+/// How many bytes an access reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AccessSize {
-    /// Exactly so many bytes.
+    /// Exactly so many.
     Bytes(u8),
-    /// An operand of an instruction that may read a pair of registers there.
+    /// One register's or two: the instruction has no form that tells.
     FourOrEight,
 }
 
 impl AccessSize {
-    /// The constant loads name their width; a constant operand is one word, except in double-precision and wide
-    /// integer instructions, where it depends on the operand.
-    fn of<'m>(mnemonic: &str, modifiers: impl Iterator<Item = &'m str>) -> AccessSize {
-        let is_load = mnemonic.trim_start_matches('U').starts_with("LDC");
-        let mut size = if mnemonic.starts_with('D') {
-            AccessSize::FourOrEight
-        } else {
-            AccessSize::Bytes(4)
-        };
-        for token in modifiers {
-            match (is_load, token) {
-                (true, "U8" | "S8") => size = AccessSize::Bytes(1),
-                (true, "U16" | "S16") => size = AccessSize::Bytes(2),
-                (true, "64") => size = AccessSize::Bytes(8),
-                (true, "128") => size = AccessSize::Bytes(16),
-                (false, t) if t.contains("64") || t == "WIDE" => size = AccessSize::FourOrEight,
-                _ => {}
-            }
+    /// The constant loads name their width. Of other instructions operand `n` is as wide as the register that can stand there.
+    fn of(forms: &mut OtherForms, inst: Inst, mnemonic: &str, n: usize) -> AccessSize {
+        if mnemonic.trim_start_matches('U').starts_with("LDC") {
+            return AccessSize::of_load(forms.isa.modifiers(inst));
         }
-        size
-    }
-
-    /// The bytes that are read for certain.
-    fn least(self) -> i64 {
-        match self {
-            AccessSize::Bytes(n) => i64::from(n),
-            AccessSize::FourOrEight => 4,
+        match forms.registers_in_place(inst, n) {
+            Some(registers) => AccessSize::Bytes(4 * registers),
+            None => AccessSize::FourOrEight,
         }
     }
 
-    /// The alignment that the new offset needs: eight where the read may be eight bytes wide.
-    fn alignment(self) -> i64 {
+    fn of_load<'m>(modifiers: impl Iterator<Item = &'m str>) -> AccessSize {
+        let sizes = modifiers.filter_map(|token| match token {
+            "U8" | "S8" => Some(1),
+            "U16" | "S16" => Some(2),
+            "64" => Some(8),
+            "128" => Some(16),
+            _ => None,
+        });
+        AccessSize::Bytes(sizes.last().unwrap_or(4))
+    }
+
+    /// The bytes that it reads at most: its new offset is a multiple of that.
+    fn most(self) -> i64 {
         match self {
             AccessSize::Bytes(n) => i64::from(n),
             AccessSize::FourOrEight => 8,
@@ -213,18 +222,40 @@ impl AccessSize {
 
 #[cfg(test)]
 mod tests {
+    use isa::asm::{Assembler, Statement};
+    use isa::{Control, Isa, Target};
+
     use super::*;
 
     #[test]
     fn access_sizes() {
-        let of = |m: &str, mods: &[&str]| AccessSize::of(m, mods.iter().copied());
-        assert_eq!(of("ULDC", &["64"]), AccessSize::Bytes(8));
-        assert_eq!(of("LDC", &["U16"]), AccessSize::Bytes(2));
-        assert_eq!(of("LDCU", &["128"]), AccessSize::Bytes(16));
-        assert_eq!(of("LDC", &[]), AccessSize::Bytes(4));
-        assert_eq!(of("IMAD", &["MOV", "U32"]), AccessSize::Bytes(4));
-        assert_eq!(of("IMAD", &["WIDE"]).alignment(), 8);
-        assert_eq!(of("DFMA", &[]).alignment(), 8);
-        assert_eq!(of("F2F", &["F32", "F64"]).alignment(), 8);
+        let isa = Isa::for_target(Target::Sm87).expect("built with sm_87");
+        let mut forms = OtherForms::new(isa);
+        let mut of = |text: &str, operand: usize| {
+            let statement = Statement {
+                text,
+                ..Statement::default()
+            };
+            let made = Assembler::new(isa).assemble(&statement, Control::PLAIN).expect(text);
+            let mnemonic = isa.form(made.form).expect("a form").mnemonic();
+            let mut operands =
+                (0..isa.operand_count(made)).filter(|n| isa.operand(made, *n).is_some_and(|o| !o.is_elided()));
+            let n = operands.nth(operand).expect("an operand");
+            AccessSize::of(&mut forms, made, mnemonic, n)
+        };
+        for (text, operand, bytes) in [
+            ("ULDC.64 UR4, c[0x0][0x160]", 1, 8),
+            ("LDC.U16 R4, c[0x0][0x160]", 1, 2),
+            ("LDC R4, c[0x0][0x160]", 1, 4),
+            ("IMAD.MOV.U32 R4, RZ, RZ, c[0x0][0x160]", 3, 4),
+            ("IMAD.WIDE.U32 R8, R5, c[0x0][0x180], R6", 2, 4),
+            ("IMAD.WIDE R4, R5, R4, c[0x0][0x160]", 3, 8),
+            ("DFMA R4, R6, c[0x0][0x160], R8", 2, 8),
+            ("DADD R4, R6, -c[0x0][0x160]", 2, 8),
+            ("F2F.F32.F64 R4, c[0x0][0x160]", 1, 8),
+            ("I2F.F64 R4, c[0x0][0x160]", 1, 4),
+        ] {
+            assert_eq!(of(text, operand), AccessSize::Bytes(bytes), "{text}");
+        }
     }
 }

@@ -138,6 +138,38 @@ fn retarget_leaves_what_is_not_that_read() {
     );
 }
 
+/// A product of 64 bits reads four bytes for a factor, and eight for what it adds.
+#[test]
+fn retarget_knows_how_wide_an_operand_is() {
+    let factor = made("IMAD_0xa25_R_P_R_C_R", &[("3.X0", 0), ("3.X1", 0x210)], &[]);
+    let sum = made("IMAD_0x625_R_P_R_R_C", &[("4.X0", 0), ("4.X1", 0x210)], &[]);
+    let (words, _) = run("retarget-param", retarget(0x210, 0x2ec), &[factor]).expect("a multiple of four will do");
+    assert!(text(words[0]).contains("c[0x0][0x2ec]"), "{}", text(words[0]));
+    let refused = run("retarget-param", retarget(0x210, 0x2ec), &[sum]).unwrap_err();
+    assert!(refused.to_string().contains("is not a multiple of 8"), "{refused}");
+    let (_, found) = run("retarget-param", retarget(0x214, 0x2ec), &[factor, sum]).expect("it may run");
+    let skipped: Vec<_> = found.skipped.iter().map(|s| (s.offset, s.reason.as_str())).collect();
+    assert_eq!(skipped, [(0x10, "reads 8 bytes from 0x210, which cover 0x214")]);
+}
+
+#[test]
+fn retarget_tells_of_a_half_of_a_parameter() {
+    let half = |offset: i64| made("IMAD_0xa24_R_R_C_R", &[("2.X0", 0), ("2.X1", offset)], &[]);
+    let notes = |from: i64, code: &[Inst]| {
+        let (_, found) = run("retarget-param", retarget(from, 0x178), code).expect("it may run");
+        found.notes
+    };
+    let code = [half(0x168), half(0x16c), half(0x174)];
+    let note = |stays: &str| {
+        format!("reads of {stays} stay: if that is the other half of a parameter of 8 bytes, only one half has moved")
+    };
+    assert_eq!(notes(0x168, &code), [note("0x16c")]);
+    assert_eq!(notes(0x16c, &code), [note("0x168")]);
+    assert!(notes(0x174, &code).is_empty() && notes(0x170, &code).is_empty());
+    let whole = made("ULDC_0xab9_UR_C", &[("1.X0", 0), ("1.X1", 0x168)], &["64"]);
+    assert!(notes(0x168, &[whole]).is_empty());
+}
+
 #[test]
 fn retarget_refuses_what_does_not_fit() {
     let refusal = |inst: Inst, to: i64| {
