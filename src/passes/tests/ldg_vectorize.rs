@@ -598,6 +598,70 @@ fn registers_come_from_those_that_cost_no_warp() {
 }
 
 #[test]
+fn the_stack_pointer_is_no_free_register() {
+    // Nobody reads R0 and R1.
+    let all: String = (2..38).map(|n| format!("STS [R2+{:#x}], R{n} ;\n", 4 * n)).collect();
+    let body = format!(
+        "{PROOF}\nLDG.E R21, [R2.64+0x8] ;\nLDG.E R23, [R2.64+0xc] ;\nIADD3 R21, R21, R23, RZ ;\nMOV R23, RZ ;\n{all}EXIT ;"
+    );
+    stays_with(&body, "no registers side by side", &[], &resources());
+}
+
+#[test]
+fn what_one_block_cannot_change_stays_in_its_register() {
+    // R20 is read in the next block, and R21 beside it is in use.
+    stays(
+        &format!(
+            "{PROOF}
+             LDG.E R20, [R2.64+0x8] ;
+             LDG.E R25, [R2.64+0xc] ;
+             IADD3 R25, R25, R21, RZ ;
+             STS [R25], R21 ;
+             @P0 EXIT ;
+             {END}"
+        ),
+        "no registers side by side",
+    );
+    // A load that may be joined itself names R20.
+    let (text, found) = run(&format!(
+        "{PROOF}
+         ULDC.64 UR6, c[0x0][0x160] ;
+         LDG.E R20, [R2.64+0x8] ;
+         LDG.E R25, [R2.64+0xc] ;
+         IADD3 R25, R25, R21, RZ ;
+         STS [R25], R21 ;
+         LDG.E.64 R12, [R20.U32+UR6] <filler> ;
+         LDG.E R30, [R20.U32+UR6+0x8] <filler> ;
+         LDG.E R31, [R20.U32+UR6+0xc] <filler> ;
+         STG.E.64 [R8.64], R30 ;
+         EXIT ;"
+    ));
+    assert_eq!(found.sites, 1, "{text}");
+    assert!(text.contains("LDG.E.64 R30, [R20.U32+UR6+0x8]"), "{text}");
+    assert!(text.contains("LDG.E R20, [R2.64+0x8]"), "{text}");
+}
+
+#[test]
+fn who_returns_takes_no_register_that_it_does_not_name() {
+    let body = |end: &str| {
+        format!(
+            "{PROOF}
+             LDG.E R21, [R2.64+0x8] ;
+             LDG.E R28, [R2.64+0xc] ;
+             IADD3 R28, R21, R28, RZ ;
+             STS [R28], R28 ;
+             MOV R21, RZ ;
+             MOV R28, RZ ;
+             {end}"
+        )
+    };
+    let (text, _) = run(&body("EXIT ;"));
+    assert!(text.contains("LDG.E.64 R4, [R2.64+0x8]"), "{text}");
+    let (text, found) = run(&body("RET.ABS.NODEC R8 0x0 ;"));
+    assert!(!text.contains("LDG.E.64 R4,"), "{text}: {:?}", found.skipped);
+}
+
+#[test]
 fn all_windows_of_a_block_are_tried() {
     // Interleaved, and with what is no neighbour.
     let body = format!(
