@@ -7,20 +7,22 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use ir::Source;
-use isa::{Isa, Target};
+use isa::{Isa, Target, Word};
 use rayon::prelude::*;
-use sched::Model;
 use sched::code::Code;
 use sched::plant::{self, Fault};
+use sched::{Model, Report};
 
 use crate::corpus;
 use crate::mine::{cubins, is_mined};
+use crate::mutants::{self, Change};
 use crate::reasons::{self, Reasons};
 
 /// `probe check-hazards`
 #[derive(clap::Args)]
 pub struct Args {
-    /// Faults to plant for each kind and target, each in a kernel of its own as far as there are enough
+    /// Faults to plant for each kind and target, by the model's numbers and by what the compiler's own scheduling bits name; each in a
+    /// kernel of its own as far as there are enough
     #[arg(long, default_value_t = 200)]
     plants: usize,
 
@@ -46,7 +48,29 @@ struct Tally {
     reasons: Reasons,
     /// Planted, and found.
     plants: BTreeMap<(Target, Fault), (usize, usize)>,
+    /// Changes that the compiler's bits name.
+    mutants: BTreeMap<(Target, Change), Mutants>,
     missed: Vec<String>,
+}
+
+/// Changes of one kind.
+#[derive(Clone, Copy, Default)]
+struct Mutants {
+    /// Places, and those of which the judge knows that the change is a hazard.
+    places: usize,
+    judged: usize,
+    /// Of these, tried and found.
+    tried: usize,
+    found: usize,
+}
+
+impl Mutants {
+    fn add(&mut self, other: Mutants) {
+        self.places += other.places;
+        self.judged += other.judged;
+        self.tried += other.tried;
+        self.found += other.found;
+    }
 }
 
 impl Tally {
@@ -63,6 +87,35 @@ impl Tally {
             let sum = self.plants.entry(key).or_default();
             *sum = (sum.0 + planted, sum.1 + found);
         }
+        for (key, mutants) in other.mutants {
+            self.mutants.entry(key).or_default().add(mutants);
+        }
+    }
+
+    /// Says what became of the changes that the compiler's bits name. Gives how many were tried and found.
+    fn print_mutants(&self) -> (usize, usize) {
+        let mut all = Mutants::default();
+        for change in Change::ALL {
+            let mut sum = Mutants::default();
+            let of_kind = self.mutants.iter().filter(|((_, c), _)| *c == change);
+            of_kind.for_each(|(_, m)| sum.add(*m));
+            all.add(sum);
+            println!(
+                "  {}: {} places, {} judged a hazard; {} of {} found",
+                change.name(),
+                sum.places,
+                sum.judged,
+                sum.found,
+                sum.tried
+            );
+        }
+        println!(
+            "check-hazards: {} of {} faults at the compiler's own scheduling bits found, {} missed",
+            all.found,
+            all.tried,
+            all.tried - all.found
+        );
+        (all.tried, all.found)
     }
 }
 
@@ -72,6 +125,8 @@ struct Gate {
     seen: Mutex<HashSet<(Target, Vec<u8>)>>,
     /// Faults still to be planted.
     open: Mutex<BTreeMap<(Target, Fault), usize>>,
+    /// Changes of what the compiler's bits name, still to be tried.
+    open_changes: Mutex<BTreeMap<(Target, Change), usize>>,
     plants: usize,
 }
 
@@ -80,6 +135,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let gate = Gate {
         seen: Mutex::default(),
         open: Mutex::default(),
+        open_changes: Mutex::default(),
         plants: args.plants,
     };
     let files = cubins(&args.files)?;
@@ -101,7 +157,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (planted, found) = (planted + n, found + caught);
     }
     println!("check-hazards: {found} of {planted} planted faults found");
-    let good = all.kernels > 0 && all.wrong == 0 && found * 100 >= planted * 99 && (planted > 0 || args.plants == 0);
+    let (tried, seen) = all.print_mutants();
+    let enough = |planted: usize, found: usize| found * 100 >= planted * 99 && (planted > 0 || args.plants == 0);
+    let good = all.kernels > 0 && all.wrong == 0 && enough(planted, found) && enough(tried, seen);
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -147,6 +205,7 @@ impl Gate {
             .add(report.findings.iter().map(|f| reasons::of(&code, model, f)));
         if report.is_clean() {
             self.plant(isa, model, source, &code, tally)?;
+            self.mutate(isa, model, source, &code, tally)?;
         }
         Ok(())
     }
@@ -176,18 +235,7 @@ impl Gate {
             let Some(plant) = random.choice(&of_kind).filter(|_| wanted(fault)) else {
                 continue;
             };
-            let mut bytes = source.code.to_vec();
-            for (at, word) in &plant.words {
-                bytes[*at as usize * 16..][..16].copy_from_slice(&word.0.to_le_bytes());
-            }
-            let broken = ir::lift(
-                isa,
-                &Source {
-                    code: &bytes,
-                    ..source.clone()
-                },
-            )?;
-            let found = sched::check(isa, model, &broken)
+            let found = broken(isa, model, source, &plant.words)?
                 .errors()
                 .any(|f| f.at == u64::from(plant.at) * 16);
             let sum = tally.plants.entry((source.target, fault)).or_default();
@@ -204,4 +252,68 @@ impl Gate {
         }
         Ok(())
     }
+
+    /// Tries one change of each kind at a place that the compiler's bits name, as long as there are not enough of them.
+    fn mutate(
+        &self,
+        isa: &'static Isa,
+        model: &Model,
+        source: &Source<'_>,
+        code: &Code,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        if self.plants == 0 {
+            return Ok(());
+        }
+        let mutants = mutants::mutants(code);
+        for change in Change::ALL {
+            let of_kind = mutants.iter().filter(|m| m.change == change);
+            let judged: Vec<_> = of_kind.clone().filter_map(|m| Some((m, m.victim?))).collect();
+            let mut sum = Mutants {
+                places: of_kind.count(),
+                judged: judged.len(),
+                ..Mutants::default()
+            };
+            let mut random = fastrand::Rng::with_seed(source.code.len() as u64);
+            let wanted = || {
+                let key = (source.target, change);
+                self.open_changes.lock().is_ok_and(|mut open| {
+                    let left = open.entry(key).or_insert(self.plants);
+                    let some = *left > 0;
+                    *left = left.saturating_sub(1);
+                    some
+                })
+            };
+            if let Some((mutant, victim)) = random.choice(&judged).filter(|_| wanted()) {
+                let report = broken(isa, model, source, &[(mutant.at, mutant.word)])?;
+                let found = report.errors().next().is_some();
+                (sum.tried, sum.found) = (1, usize::from(found));
+                if !found {
+                    tally.missed.push(format!(
+                        "missed: {} {}: {} at {:#x}, on which {:#x} depends",
+                        source.target,
+                        source.name,
+                        change.name(),
+                        mutant.at * 16,
+                        victim * 16
+                    ));
+                }
+            }
+            tally.mutants.entry((source.target, change)).or_default().add(sum);
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a kernel in which some words are others.
+fn broken(isa: &'static Isa, model: &Model, source: &Source<'_>, words: &[(u32, Word)]) -> Result<Report> {
+    let mut bytes = source.code.to_vec();
+    for (at, word) in words {
+        bytes[*at as usize * 16..][..16].copy_from_slice(&word.0.to_le_bytes());
+    }
+    let source = Source {
+        code: &bytes,
+        ..source.clone()
+    };
+    Ok(sched::check(isa, model, &ir::lift(isa, &source)?))
 }

@@ -11,6 +11,7 @@ pub mod flow;
 pub mod hazards;
 mod memory;
 pub mod mine;
+pub mod mutants;
 pub mod nvdisasm;
 pub mod options;
 pub mod plr;
