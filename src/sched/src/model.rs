@@ -63,6 +63,8 @@ pub struct Model {
     late: [Option<ClassId>; 3],
     adu: Option<ClassId>,
     times: Times,
+    /// By class: only a scoreboard tells of it, though on other targets it takes a number of cycles.
+    told: Vec<bool>,
     /// The least stall count behind a mnemonic in vendor code.
     stalls: HashMap<&'static str, u8>,
 }
@@ -118,6 +120,7 @@ const NAK: &str = include_str!("../latency/nak.csv");
 const SPREAD: &str = include_str!("../latency/spread.csv");
 const QUEUES: &str = include_str!("../latency/queues.csv");
 const AKIN: &str = include_str!("../latency/akin.csv");
+const TOLD: &str = include_str!("../latency/told.csv");
 
 impl Model {
     /// The model of a target, made at its first use.
@@ -137,6 +140,7 @@ impl Model {
         model.spread(&nak);
         model.loads_overwrite();
         model.take_from_kin(&tables);
+        model.read_told(&tables);
         model.sum_up();
         model
     }
@@ -166,6 +170,7 @@ impl Model {
             late: ["ldcu", "tma", "utc"].map(|c| classes.named(c)),
             adu: classes.named("adu"),
             times: Times::new(&classes),
+            told: vec![false; n],
             stalls: HashMap::new(),
             classes,
         };
@@ -335,6 +340,18 @@ impl Model {
         }
     }
 
+    fn read_told(&mut self, tables: &Tables) {
+        for line in TOLD.lines().skip(1) {
+            let mut cells = line.splitn(3, ',');
+            let (of, classes) = (cells.next().unwrap_or(""), cells.next().unwrap_or(""));
+            if of.split(' ').any(|t| t == tables.mined.0) {
+                self.list(classes)
+                    .into_iter()
+                    .for_each(|c| self.told[usize::from(c.0)] = true);
+            }
+        }
+    }
+
     fn set(&mut self, kind: &str, port: &str, a: ClassId, b: ClassId, cycles: &str, source: Source) {
         let kind = Kind::ALL.into_iter().find(|k| k.name() == kind);
         let port = Port::ALL.into_iter().find(|p| p.name() == port);
@@ -358,6 +375,10 @@ impl Model {
             self.largest[place] = rows.iter().flatten().map(|r| r.0).max();
         }
         for class in self.classes.all() {
+            // A number for one of its results says nothing of the others.
+            if self.told[usize::from(class.0)] {
+                continue;
+            }
             let most = |kinds: &[Kind], barriers: bool| {
                 let ports = Port::ALL.iter().filter(|p| (**p == Port::B) == barriers);
                 let places = ports.flat_map(|p| kinds.iter().map(move |k| (*k, *p)));
@@ -398,7 +419,7 @@ impl Model {
             // Convergence barriers stay inside of one unit, where one pair says nothing about another.
             (Some(cycles), _) if port != Port::B => Need::Cycles(cycles, Source::Largest),
             // What may be of fixed latency, and of which no number is known, is no error without a scoreboard.
-            (_, Latency::Fixed | Latency::Either) => Need::Unknown,
+            (_, Latency::Fixed | Latency::Either) if !self.told[usize::from(earlier.0)] => Need::Unknown,
             _ => Need::Scoreboard,
         }
     }
@@ -531,6 +552,7 @@ mod tests {
             assert!(names.split('|').all(|n| classes.named(n).is_some()), "{line}");
         };
         QUEUES.lines().skip(1).for_each(|line| named(line, 1));
+        TOLD.lines().skip(1).for_each(|line| named(line, 1));
         for line in AKIN.lines().skip(1) {
             named(line, 2);
             named(line, 3);

@@ -876,3 +876,20 @@ fn a_warpgroup_arrives_behind_every_other_access_to_the_registers_of_its_product
     );
     clean_on(target, &code(arrive, "MOV R2, R36"));
 }
+
+/// Of products of 64 bits a scoreboard tells, if not their own then that of one behind them; on sm_90 they take a number of cycles.
+#[test]
+fn a_scoreboard_tells_of_double_precision() {
+    let code = |first, wait| {
+        format!(
+            "[B------:R-:W{first}:Y:S15] DFMA R4, R6, R8, R4
+             [{wait}:R-:W-:-:S10] IADD3 R0, R4, R1, R2
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    for target in [Target::Sm75, Target::Sm87, Target::Sm89] {
+        clean_on(target, &code("0", "B0-----"));
+        one_on(target, &code("-", "B------"), Hazard::NoScoreboard, Some(0), 0x10);
+    }
+    clean_on(Target::Sm90, &code("-", "B------"));
+}
