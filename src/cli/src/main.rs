@@ -42,8 +42,12 @@ fn main() -> ExitCode {
         eprintln!("sass2mlir: --threads {n}: {e}");
         return ExitCode::from(2);
     }
-    let mut out = output::Stdout(io::BufWriter::new(io::stdout().lock()));
-    let result = run(&cli, &mut out).and_then(|finding| {
+    // What is written to standard output is the result alone.
+    let mut out: Box<dyn Write> = match cli.command.output().is_some_and(output::is_stdout) {
+        true => Box::new(io::stderr().lock()),
+        false => Box::new(output::Stdout(io::BufWriter::new(io::stdout().lock()))),
+    };
+    let result = run(&cli, &mut *out).and_then(|finding| {
         out.flush()?;
         Ok(finding)
     });

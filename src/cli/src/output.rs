@@ -83,7 +83,7 @@ impl Write for Stdout {
 
 /// Refuses an output that is one of the files that are read or written besides, also through links.
 pub fn keep_apart<'p>(output: Option<&Path>, others: impl IntoIterator<Item = &'p Path>) -> Result<()> {
-    let Some(output) = output.filter(|o| !is_stream(o)) else {
+    let Some(output) = output.filter(|o| !is_stdout(o) && !is_stream(o)) else {
         return Ok(());
     };
     let place = place_of(output);
@@ -104,13 +104,29 @@ fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir())
 }
 
+/// True for a name of standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|name| path == Path::new(name))
+}
+
 /// Where a file is or will be: its folder without links, and its name.
 fn place_of(path: &Path) -> Option<PathBuf> {
-    if let Ok(whole) = fs::canonicalize(path) {
-        return Some(whole);
-    }
-    let folder = fs::canonicalize(folder_of(path)).ok()?;
+    let path = followed(path);
+    let folder = fs::canonicalize(folder_of(&path)).ok()?;
     Some(folder.join(path.file_name()?))
+}
+
+/// Where a link leads, also if nothing is there yet. A ring of links leads to one of them.
+fn followed(path: &Path) -> PathBuf {
+    const LONGEST: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..LONGEST {
+        let Ok(to) = fs::read_link(&path) else { break };
+        path = folder_of(&path).join(to);
+    }
+    path
 }
 
 /// The folder that a file lies in.
@@ -146,6 +162,8 @@ enum How {
     Rename(tempfile::NamedTempFile, PathBuf),
     /// A device or a pipe takes the bytes at once.
     Stream(Vec<u8>),
+    /// So does standard output, which may be a file that has more in it.
+    Stdout(Vec<u8>),
 }
 
 impl Staged {
@@ -154,22 +172,26 @@ impl Staged {
         let done = match self.how {
             How::Rename(file, target) => file.persist(target).map(drop).map_err(|e| e.error),
             How::Stream(bytes) => fs::write(&self.path, bytes),
+            How::Stdout(bytes) => io::stdout().write_all(&bytes).and_then(|()| io::stdout().flush()),
         };
         done.with_context(|| format!("{}: cannot write", self.path.display()))
     }
 }
 
 /// Writes a temporary file in the folder of `path`, flushed to the disk. The permissions of `like` (the input) are kept, so that an
-/// executable stays one. Where `path` is a link, it is the file that it leads to that will be replaced.
+/// executable stays one. Where `path` is a link, it is the file that it leads to that will be replaced, or made.
 pub fn stage(path: &Path, bytes: &[u8], like: Option<&Path>) -> Result<Staged> {
     let staged = |how| Staged {
         path: path.to_path_buf(),
         how,
     };
+    if is_stdout(path) {
+        return Ok(staged(How::Stdout(bytes.to_vec())));
+    }
     if is_stream(path) {
         return Ok(staged(How::Stream(bytes.to_vec())));
     }
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = followed(path);
     let folder = folder_of(&target);
     if !folder.is_dir() {
         bail!(

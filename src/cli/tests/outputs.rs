@@ -136,3 +136,57 @@ fn more_threads_than_any_machine_has_are_refused() {
         assert!(said.contains("1..=1024"), "{said}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_followed_whether_or_not_it_leads_to_a_file() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| dir.path().join(name);
+    fs::create_dir(path("far")).expect("a folder");
+    for (link, to) in [("one", "far/k.mlir"), ("two", "one")] {
+        std::os::unix::fs::symlink(to, path(link)).expect("a link");
+    }
+    // First nothing is there, then a file.
+    for _ in 0..2 {
+        let done = finished(
+            program()
+                .args(["lift", &cubin(), "-o", s(&path("two"))])
+                .output()
+                .expect("it runs"),
+        );
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(path("one").is_symlink() && path("two").is_symlink());
+        assert!(!path("far/k.mlir").is_symlink() && path("far/k.mlir").is_file());
+    }
+    let input = path("far/none.cubin");
+    fs::copy(cubin(), &input).expect("a copy");
+    std::os::unix::fs::symlink("far/none.cubin", path("same")).expect("a link");
+    let said = refused(&["lift", s(&input), "-o", s(&path("same"))], Stdio::null());
+    assert!(said.contains("is the input"), "{said}");
+}
+
+/// Standard output takes the file and nothing else, wherever it leads.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_on_standard_output_is_alone() {
+    let (dir, config) = common::folder(&common::entry("ffma-deftz", "apply", ""));
+    let file = dir.path().join("k.cubin");
+    let (cubin, config) = (cubin(), s(&config).to_owned());
+    let apply = |to: &str, stdout: Stdio| {
+        let args = ["apply", &cubin, "--config", &config, "-o", to];
+        let started = program().args(args).stdout(stdout).stderr(Stdio::piped()).spawn();
+        started.and_then(|p| p.wait_with_output()).expect("the program runs")
+    };
+    let report = apply(s(&file), Stdio::piped());
+    let bytes = fs::read(&file).expect("the result");
+    for name in ["/dev/stdout", "/dev/fd/1"] {
+        let done = apply(name, Stdio::piped());
+        assert!(done.stdout == bytes, "{name}");
+        assert!(done.stderr.ends_with(&report.stdout), "{name}");
+    }
+    let log = dir.path().join("log");
+    fs::write(&log, "before").expect("a file");
+    let end = fs::OpenOptions::new().append(true).open(&log).expect("the file");
+    apply("/dev/stdout", end.into());
+    assert!(fs::read(&log).expect("the file") == [b"before", &bytes[..]].concat());
+}

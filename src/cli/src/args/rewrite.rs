@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use isa::{Control, Target};
 
-use super::Input;
+use super::{Command, Input};
 use crate::output;
 use crate::representation::Pipeline;
 
@@ -30,6 +30,22 @@ impl Rewritten {
     /// Writes the new bytes of a file.
     pub fn write(&self, bytes: &[u8], input: &Path, old: &[u8]) -> Result<()> {
         output::write_rewritten(&self.output, bytes, input, old, self.strip_mercury)
+    }
+}
+
+impl Command {
+    /// Where the result goes, for a command that writes one and reports besides.
+    pub fn output(&self) -> Option<&Path> {
+        match self {
+            Command::Asm(a) => a.output.as_deref(),
+            Command::Regalloc(a) => a.output.as_deref(),
+            Command::Apply(a) => a.output.as_deref(),
+            Command::Lift(a) => a.output.as_deref(),
+            Command::Lower(a) => Some(&a.result.output),
+            Command::Schedule(a) => Some(&a.result.output),
+            Command::Nops(a) => Some(&a.result.output),
+            _ => None,
+        }
     }
 }
 
