@@ -893,3 +893,31 @@ fn a_scoreboard_tells_of_double_precision() {
     }
     clean_on(Target::Sm90, &code("-", "B------"));
 }
+
+/// As the compiler leaves it for sm_75 where it runs out of convergence barriers and of registers: a barrier is saved as soon as it is set.
+#[test]
+fn a_barrier_may_be_saved_right_behind_its_setting() {
+    let code = |stall| {
+        format!(
+            "[B------:R-:W-:-:S01] BMOV.32.CLEAR RZ, B0
+             [B------:R-:W-:-:S{stall:02}] BSSY B0, 0x60
+             [B------:R-:W-:-:S01] BMOV.32.CLEAR RZ, B10
+             [B------:R-:W-:-:S01] BSSY B10, 0x60
+             [B------:R-:W0:-:S02] BMOV.32.CLEAR R60, B0
+             [B0-----:R-:W-:-:S05] EXIT
+             [B------:R-:W-:-:S05] EXIT"
+        )
+    };
+    clean_on(Target::Sm75, &code(1));
+    // Without the other barrier between the two nobody has seen it.
+    let near = code(1)
+        .lines()
+        .filter(|line| !line.contains("B10"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let found = findings_on(Target::Sm75, &near.replace("0x60", "0x40"));
+    assert!(
+        found.iter().any(|f| (f.required, f.found) == (Some(3), Some(1))),
+        "{found:?}"
+    );
+}
