@@ -114,10 +114,17 @@ fn blocks_still_fit_with_more_registers() {
     let out = dir.path().join("OUT.cubin");
     let apply = run(&["apply", s(&input), "--config", s(&config), "-o", s(&out)]);
     let scramble = run(&[&["regalloc", s(&input), "--scramble", "3"][..], &kernel[..]].concat());
-    for said in [apply.err, scramble.out] {
-        assert!(
-            said.contains("a block of the 1024 threads that it declares would not fit"),
-            "{said}"
-        );
-    }
+    assert_eq!((apply.code, apply.err.as_str()), (0, ""), "as many are taken as fit");
+    let json = run(&["info", s(&out), "--json"]).json().to_string();
+    assert!(
+        !json.contains("\"registers\":65") && json.contains("\"registers\":64"),
+        "{json}"
+    );
+    assert!(
+        scramble
+            .out
+            .contains("a block of the 1024 threads that it declares would not fit"),
+        "{}",
+        scramble.out
+    );
 }
