@@ -478,9 +478,10 @@ impl<'m> Fixer<'m> {
     /// each way in needs another number ([`Self::hold_back`]).
     fn delay(&mut self, at: u32, flight: &Flight, cycles: u16, state: &mut State) -> Result<bool, Stuck> {
         let start = self.code.blocks[self.code.block_of(at)].start;
+        let call = self.left_by(flight, start..at);
         let first = match flight.step >= start && flight.step < at {
             true => flight.step,
-            false => start,
+            false => call.map_or(start, |call| call + 1),
         };
         for before in (first..at).rev() {
             let added = self.stall(before, cycles);
@@ -491,14 +492,36 @@ impl<'m> Fixer<'m> {
                 return Ok(true);
             }
         }
-        match first < at {
-            false => Ok(false),
-            true => {
+        match (first < at, call) {
+            (false, None) => Ok(false),
+            (false, Some(call)) => self.return_later(call, flight, cycles, state),
+            (true, _) => {
                 self.drain(at - 1)?;
                 state.flights.iter_mut().for_each(|f| f.elapsed = FAR);
                 Ok(true)
             }
         }
+    }
+
+    /// The last call among instructions of a block, if the function left the flight behind.
+    fn left_by(&self, flight: &Flight, mut steps: std::ops::Range<u32>) -> Option<u32> {
+        let block = self.code.block_of(steps.start);
+        let call = steps.rfind(|n| self.code.steps[*n as usize].flow == Flow::Call)?;
+        self.returns.is_left(&self.code, flight, block).then_some(call)
+    }
+
+    /// Lets more cycles go by where the functions return that an instruction calls.
+    fn return_later(&mut self, call: u32, flight: &Flight, cycles: u16, state: &mut State) -> Result<bool, Stuck> {
+        for end in self.returns.ends(&self.code, &self.code.steps[call as usize]) {
+            if u16::from(self.stall(end, cycles)) < cycles {
+                self.drain(end)?;
+            }
+        }
+        self.returns
+            .delay(&self.code, &self.code.steps[call as usize], flight, cycles);
+        let same = state.flights.iter_mut().filter(|f| f.key() == flight.key());
+        same.for_each(|f| f.elapsed = (f.elapsed + cycles).min(FAR));
+        Ok(true)
     }
 
     /// Raises a stall count by up to so many cycles, and says by how many.

@@ -4,7 +4,7 @@
 use ir::Flow;
 
 use crate::code::{Code, Step};
-use crate::state::{Flight, State};
+use crate::state::{FAR, Flight, State};
 
 /// The functions that are called in a piece of code, and what is in flight behind each of them.
 #[derive(Clone)]
@@ -90,6 +90,25 @@ impl Returns {
             more |= state.join(left);
         }
         more
+    }
+
+    /// The returns of the functions that an instruction calls.
+    pub fn ends(&self, code: &Code, call: &Step) -> Vec<u32> {
+        let callees = code.callees(call);
+        let called = self.functions.iter().filter(|f| callees.contains(&f.first));
+        let blocks = called.flat_map(|f| (0..code.blocks.len()).filter(|b| f.own[*b] && returns(code, *b)));
+        blocks.map(|b| code.blocks[b].end - 1).collect()
+    }
+
+    /// So many more cycles go by from a flight's beginning to the return of the functions that an instruction calls.
+    pub fn delay(&mut self, code: &Code, call: &Step, flight: &Flight, cycles: u16) {
+        let callees = code.callees(call);
+        let called = self.functions.iter_mut().filter(|f| callees.contains(&f.first));
+        let left = called
+            .filter_map(|f| f.left.as_mut())
+            .flat_map(|state| &mut state.flights);
+        left.filter(|f| f.key() == flight.key())
+            .for_each(|f| f.elapsed = (f.elapsed + cycles).min(FAR));
     }
 
     /// Whether a function left this in flight that is called by the one around a block.

@@ -212,6 +212,31 @@ fn a_function_with_new_bits_returns_when_all_is_there() {
     );
 }
 
+/// With no room behind the call the function returns later.
+#[test]
+fn what_takes_a_fixed_time_is_there_when_the_caller_reads_it() {
+    for (behind, changed) in [("", 5), ("[B------:R-:W-:Y:S13] NOP\n[B------:R-:W-:-:S01] NOP\n", 3)] {
+        let called = format!(
+            "[B------:R-:W-:-:S05] MOV R20, 0x20
+             [B------:R-:W-:-:S05] CALL.REL.NOINC {:#x}
+             {behind}
+             [B------:R-:W-:-:S05] HADD2 R5, R4, R4
+             [B------:R-:W-:-:S05] EXIT
+             [B------:R-:W-:-:S01] HMMA.16816.F32 R4, R8, R12, R4
+             [B------:R-:W-:-:S05] RET.REL.NODEC R20 0x0",
+            0x40 + 0x10 * behind.lines().count()
+        );
+        let wrong = kernel(&called);
+        let found = check(isa(), model(), &wrong).findings;
+        assert!(
+            found.iter().all(|f| f.hazard == Hazard::Stall) && !found.is_empty(),
+            "{found:?}"
+        );
+        let repaired = repair(isa(), model(), &wrong).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(repaired.changed, [changed]);
+    }
+}
+
 /// No edge leads from such a call to the place that it names: nothing is in flight at a kernel's beginning.
 #[test]
 fn an_indirect_call_does_not_lead_to_the_kernels_beginning() {
