@@ -137,6 +137,20 @@ impl Facts {
         }
     }
 
+    /// The stall count that an instruction begins with, if `known` is the least of its mnemonic: forms of one mnemonic differ where control
+    /// flows, and who follows makes a difference where fences and barriers are.
+    fn least(&self, step: &Step, known: u8) -> u8 {
+        let before = step.control.stall;
+        let orders = [Effects::FENCE, Effects::BARRIER].iter().any(|e| step.effects.has(*e));
+        match step.flow != Flow::None {
+            true if before == 0 => known.max(TURN),
+            true => known.max(before.min(TURN)),
+            false if orders && before == 0 => 0,
+            false if orders => known.max(before),
+            false => known,
+        }
+    }
+
     /// The bits that an instruction begins with.
     fn bare(&self, step: &Step, model: &Model, isa: &Isa) -> Control {
         let before = step.control;
@@ -153,13 +167,17 @@ impl Facts {
             .filter(|_| step.counted.is_none_or(|c| c.0 != GROUPS));
         let stall = form.and_then(|f| model.least_stall(f.mnemonic()));
         // Of an instruction that was seen too rarely nothing is known but this.
-        set_stall(&mut control, stall.unwrap_or(before.stall));
+        let stall = stall.unwrap_or(before.stall);
+        set_stall(&mut control, self.least(step, stall));
         control
     }
 }
 
-/// What is in flight at fences, returns and calls of unknown code. Of what a function leaves for its callers only the cycles may be short: no
-/// scoreboard that it signals anew would be one that they wait for.
+/// Cycles that `ptxas` leaves behind what changes the flow, but where it says that all lanes go the same way.
+const TURN: u8 = 5;
+
+/// What is in flight at fences, returns and calls of unknown code. A function leaves nothing for its callers: no scoreboard that it signals anew
+/// would be one that they wait for, nor do its last cycles stay. Nor is anything left for unknown code that takes a fixed time.
 fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
     let mut limits = HashMap::new();
     let returns = Returns::of(code);
@@ -176,9 +194,10 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
             let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER)) && can_wait(code.isa, step);
             if leaves || fences {
                 let mut limit = state.clone();
-                if step.flow == Flow::Return {
+                if leaves {
                     let told = |f: &Flight| f.release != 0 || f.limit > FAR;
-                    limit.flights.retain(|f| !told(f) || !returns.is_own(code, f, b));
+                    let own = |f: &Flight| step.flow == Flow::Return && returns.is_own(code, f, b);
+                    limit.flights.retain(|f| told(f) && !own(f));
                 }
                 limits.insert(at, limit);
             }

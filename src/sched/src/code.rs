@@ -367,12 +367,14 @@ impl Code {
             let signals = c.write_barrier.is_some() || c.read_barrier.is_some();
             c.stall == 0 && !c.yield_ && c.wait == 0 && c.reuse == 0 && !signals
         };
-        let happens = |s: &&Step| {
-            let guard = self.isa.guard(s.inst());
-            !guard.is_some_and(|(file, n, negated)| negated && self.isa.is_zero(file, n))
-        };
-        let mut steps = self.steps.iter().filter(happens).peekable();
+        let mut steps = self.steps.iter().filter(|s| !self.never_happens(s)).peekable();
         steps.peek().is_some() && steps.all(|s| bare(&s.control))
+    }
+
+    /// Whether an instruction is never executed, as `@!PT LDS RZ, [RZ]` is not.
+    pub(crate) fn never_happens(&self, step: &Step) -> bool {
+        let guard = self.isa.guard(step.inst());
+        guard.is_some_and(|(file, n, negated)| negated && self.isa.is_zero(file, n))
     }
 
     /// The block of an instruction.

@@ -15,7 +15,7 @@ pub(crate) fn order(code: &Code, model: &Model, may_move: &dyn Fn(u32) -> bool) 
     for block in &code.blocks {
         let mut start = block.start;
         for at in block.clone() {
-            if is_wall(&code.steps[at as usize]) || !may_move(at) {
+            if is_wall(code, &code.steps[at as usize]) || !may_move(at) {
                 region(code, model, start..at, &mut order);
                 start = at + 1;
             }
@@ -25,13 +25,14 @@ pub(crate) fn order(code: &Code, model: &Model, may_move: &dyn Fn(u32) -> bool) 
     order
 }
 
-/// Whether an instruction stays where it is, and nothing passes it.
-fn is_wall(step: &Step) -> bool {
+/// Whether an instruction stays where it is, and nothing passes it. What is never executed has its place for the hardware's sake.
+fn is_wall(code: &Code, step: &Step) -> bool {
     let orders = [Effects::FENCE, Effects::BARRIER, Effects::CONTROL, Effects::STATE];
     step.class.is_none()
         || step.flow != ir::Flow::None
         || step.counted.is_some()
         || step.wait != step.control.wait
+        || code.never_happens(step)
         || orders.iter().any(|e| step.effects.has(*e))
 }
 

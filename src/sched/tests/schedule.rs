@@ -237,6 +237,58 @@ fn what_takes_a_fixed_time_is_there_when_the_caller_reads_it() {
     }
 }
 
+/// Who calls it from elsewhere reads the stack pointer at once.
+#[test]
+fn nothing_that_takes_a_fixed_time_is_left_for_code_that_is_not_known() {
+    for last in ["RET.REL.NODEC R20 0x0", "CALL.REL.NOINC R10 0x0"] {
+        let listing = format!(
+            "[B------:R-:W-:-:S02] IADD3 R1, R1, 0x10, RZ
+             [B------:R-:W-:-:S07] {last}
+             [B------:R-:W-:-:S05] EXIT"
+        );
+        let words = assign(isa(), model(), &kernel(&listing)).expect("nothing is unknown");
+        let stall = Control::of(words[0]).stall;
+        assert!(stall >= 6, "{last}: {:?}", columns(&words));
+    }
+}
+
+/// The least count of a mnemonic may be that of another of its forms, or of what came behind it there.
+#[test]
+fn branches_and_barriers_keep_their_counts() {
+    let target = Target::Sm75;
+    let kernel = common::kernel_for(
+        target,
+        "[B------:R-:W-:-:S07] MEMBAR.ALL.CTA
+         [B------:R-:W-:Y:S00] BAR.SYNC 0x0
+         [B------:R-:W-:-:S09] @P0 BRA 0x40
+         [B------:R-:W-:-:S05] IADD3 R1, R1, 0x1, RZ
+         [B------:R-:W-:-:S05] EXIT",
+    );
+    let isa = Isa::for_target(target).expect("embedded");
+    let words = assign(isa, Model::of(target), &kernel).expect("nothing is unknown");
+    let stalls: Vec<u8> = words.iter().map(|w| Control::of(*w).stall).collect();
+    assert_eq!(stalls, [7, 0, 5, 1, 5]);
+}
+
+/// `ptxas` puts loads that never happen before fences, one behind the other.
+#[test]
+fn what_is_never_executed_keeps_its_place() {
+    let listing = "
+        [B------:R-:W-:-:S01] @!PT LDS RZ, [RZ]
+        [B------:R-:W-:-:S01] @!PT LDS RZ, [RZ]
+        [B------:R-:W0:-:S02] MUFU.RCP R9, R12
+        [B------:R-:W-:-:S05] IADD3 R2, R3, R4, RZ
+        [B0-----:R-:W-:-:S05] IADD3 R5, R9, R2, RZ
+        [B------:R-:W1:-:S05] MUFU.RCP R10, R13
+        [B------:R-:W-:-:S01] @!PT LDS RZ, [RZ]
+        [B-1----:R-:W-:-:S05] EXIT";
+    let order = schedule(isa(), model(), &kernel(listing), &|_| true)
+        .expect("nothing is unknown")
+        .order;
+    assert_eq!((order[0], order[1], order[6]), (0, 1, 6), "{order:?}");
+    assert_ne!(order, [0, 1, 2, 3, 4, 5, 6, 7], "others move");
+}
+
 /// No edge leads from such a call to the place that it names: nothing is in flight at a kernel's beginning.
 #[test]
 fn an_indirect_call_does_not_lead_to_the_kernels_beginning() {
