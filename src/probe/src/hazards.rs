@@ -210,6 +210,15 @@ impl Gate {
         Ok(())
     }
 
+    /// Takes one of those that are still to be tried, if there is one.
+    fn wanted<K: Ord>(&self, open: &Mutex<BTreeMap<K, usize>>, key: K) -> bool {
+        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = open.entry(key).or_insert(self.plants);
+        let some = *left > 0;
+        *left = left.saturating_sub(1);
+        some
+    }
+
     /// Plants one fault of each kind in the kernel, as long as there are not enough of them.
     fn plant(
         &self,
@@ -219,20 +228,12 @@ impl Gate {
         code: &Code,
         tally: &mut Tally,
     ) -> Result<()> {
-        let wanted = |fault| {
-            let key = (source.target, fault);
-            self.open.lock().is_ok_and(|mut open| {
-                let left = open.entry(key).or_insert(self.plants);
-                let some = *left > 0;
-                *left = left.saturating_sub(1);
-                some
-            })
-        };
         let plants = plant::plants(code, model);
         for fault in Fault::ALL {
             let mut random = fastrand::Rng::with_seed(source.code.len() as u64);
             let of_kind: Vec<_> = plants.iter().filter(|p| p.fault == fault).collect();
-            let Some(plant) = random.choice(&of_kind).filter(|_| wanted(fault)) else {
+            let wanted = || self.wanted(&self.open, (source.target, fault));
+            let Some(plant) = random.choice(&of_kind).filter(|_| wanted()) else {
                 continue;
             };
             let found = broken(isa, model, source, &plant.words)?
@@ -275,15 +276,7 @@ impl Gate {
                 ..Mutants::default()
             };
             let mut random = fastrand::Rng::with_seed(source.code.len() as u64);
-            let wanted = || {
-                let key = (source.target, change);
-                self.open_changes.lock().is_ok_and(|mut open| {
-                    let left = open.entry(key).or_insert(self.plants);
-                    let some = *left > 0;
-                    *left = left.saturating_sub(1);
-                    some
-                })
-            };
+            let wanted = || self.wanted(&self.open_changes, (source.target, change));
             if let Some((mutant, victim)) = random.choice(&judged).filter(|_| wanted()) {
                 let report = broken(isa, model, source, &[(mutant.at, mutant.word)])?;
                 let found = report.errors().next().is_some();

@@ -137,20 +137,6 @@ impl Facts {
         }
     }
 
-    /// The stall count that an instruction begins with, if `known` is the least of its mnemonic: forms of one mnemonic differ where control
-    /// flows, and who follows makes a difference where fences and barriers are.
-    fn least(&self, step: &Step, known: u8) -> u8 {
-        let before = step.control.stall;
-        let orders = [Effects::FENCE, Effects::BARRIER].iter().any(|e| step.effects.has(*e));
-        match step.flow != Flow::None {
-            true if before == 0 => known.max(TURN),
-            true => known.max(before.min(TURN)),
-            false if orders && before == 0 => 0,
-            false if orders => known.max(before),
-            false => known,
-        }
-    }
-
     /// The bits that an instruction begins with.
     fn bare(&self, step: &Step, model: &Model, isa: &Isa) -> Control {
         let before = step.control;
@@ -168,13 +154,27 @@ impl Facts {
         let stall = form.and_then(|f| model.least_stall(f.mnemonic()));
         // Of an instruction that was seen too rarely nothing is known but this.
         let stall = stall.unwrap_or(before.stall);
-        set_stall(&mut control, self.least(step, stall));
+        set_stall(&mut control, first_stall(step, stall));
         control
     }
 }
 
 /// Cycles that `ptxas` leaves behind what changes the flow, but where it says that all lanes go the same way.
 const TURN: u8 = 5;
+
+/// The stall count that an instruction begins with, if `known` is the least of its mnemonic: forms of one mnemonic differ where control
+/// flows, and who follows makes a difference where fences and barriers are.
+fn first_stall(step: &Step, known: u8) -> u8 {
+    let before = step.control.stall;
+    let orders = [Effects::FENCE, Effects::BARRIER].iter().any(|e| step.effects.has(*e));
+    match step.flow != Flow::None {
+        true if before == 0 => known.max(TURN),
+        true => known.max(before.min(TURN)),
+        false if orders && before == 0 => 0,
+        false if orders => known.max(before),
+        false => known,
+    }
+}
 
 /// What is in flight at fences, returns and calls of unknown code. A function leaves nothing for its callers: no scoreboard that it signals anew
 /// would be one that they wait for, nor do its last cycles stay. Nor is anything left for unknown code that takes a fixed time.
