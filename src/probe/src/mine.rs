@@ -55,11 +55,12 @@ pub fn is_mined(kernel: &str) -> bool {
     kernel.bytes().fold(0xcbf2_9ce4_8422_2325, hash) & 1 == 1
 }
 
-/// Cubins below folders.
+/// Cubins, and those below folders. What is not there is an error: a gate over nothing would say nothing.
 pub fn cubins(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
-        if path.is_dir() {
+        let about = std::fs::metadata(path).with_context(|| path.display().to_string())?;
+        if about.is_dir() {
             let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
             let inside: std::io::Result<Vec<PathBuf>> = entries.map(|e| e.map(|e| e.path())).collect();
             found.extend(cubins(&inside?)?);
@@ -290,6 +291,17 @@ fn rows(model: &Model, seen: &Seen, every: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let said = cubins(&[PathBuf::from("nowhere")]).map_err(|e| e.to_string());
+        assert_eq!(said, Err("nowhere".to_owned()));
+        assert_eq!(
+            cubins(&[PathBuf::from("Cargo.toml")]).ok(),
+            Some(Vec::new()),
+            "no cubin"
+        );
+    }
 
     #[test]
     fn few_places_are_not_believed() {
