@@ -7,6 +7,7 @@ use crate::CubinError;
 use crate::elf::{Elf, Relocation, Section, SymbolSection, section_type};
 use crate::nvinfo::{self, Attribute, IndirectBranch, Value, code};
 use crate::params::Param;
+use crate::pointers::{self, Pointer};
 use crate::target::Abi;
 
 /// A function in a code section.
@@ -24,6 +25,9 @@ pub struct Function<'a> {
     pub is_entry: bool,
     /// 0 local, 1 global, 2 weak.
     pub binding: u8,
+    /// Nothing in the file but the code of its own section can name its address: it is local, no relocation names it and no number in data
+    /// is its offset. Then only that code can tell whether a call through a pointer may enter it.
+    pub is_private: bool,
     /// Registers per thread (`EIATTR_REGCOUNT`).
     pub registers: Option<u32>,
     /// Bytes of local memory that its frame takes (`EIATTR_FRAME_SIZE`).
@@ -80,6 +84,8 @@ pub struct Code<'a> {
     pub functions: Vec<Function<'a>>,
     /// Every other named place in the section, by offset.
     pub labels: Vec<Label<'a>>,
+    /// Numbers in data that are byte offsets of its functions.
+    pub pointers: Vec<Pointer>,
     /// Registers per thread: `EIATTR_REGCOUNT` of the section's function, else `sh_info` bits 31:24. It counts the two
     /// that the hardware reserves.
     pub registers: Option<u32>,
@@ -196,6 +202,7 @@ pub(crate) fn collect<'a>(elf: &Elf<'a>, abi: Abi) -> Result<Vec<Code<'a>>, Cubi
                 size: symbol.size,
                 is_entry: symbol.is_entry(),
                 binding: symbol.binding,
+                is_private: false,
                 registers: info.registers,
                 frame_size: info.frame,
                 min_stack: info.min_stack,
@@ -243,6 +250,7 @@ pub(crate) fn collect<'a>(elf: &Elf<'a>, abi: Abi) -> Result<Vec<Code<'a>>, Cubi
         }
         check_relocations(elf, code)?;
     }
+    pointers::find(elf, &mut codes)?;
     Ok(codes)
 }
 
@@ -265,6 +273,7 @@ fn new_code<'a>(elf: &Elf<'a>, s: &Section<'a>, name: &'a str, abi: Abi) -> Resu
         is_entry: false,
         functions: Vec::new(),
         labels: Vec::new(),
+        pointers: Vec::new(),
         registers: (registers != 0).then_some(registers),
         barriers: if abi.version == 7 {
             (s.flags >> 20 & 0x7f) as u32

@@ -300,3 +300,22 @@ fn mercury_is_taken_out_and_nothing_moves() {
     assert_eq!(image.codes().len(), new.codes().len());
     assert!(cubin::mercury::strip(&new).expect("can be read").is_none());
 }
+
+/// What of a section's functions the rest of the file can name: a table in global memory two, the code alone the division's.
+#[test]
+fn data_tells_the_addresses_of_functions() {
+    for (name, pointers) in [("chosen", 0), ("table", 2)] {
+        let bytes = read(&format!("calls/sm_80/{name}.cubin"));
+        let image = Image::parse(&bytes).expect(name);
+        let code = image.code(name).expect(name);
+        assert_eq!(code.pointers.len(), pointers, "{name}");
+        let private = code.functions.iter().filter(|f| f.is_private);
+        assert_eq!(private.count(), 3 - pointers, "{name}");
+        let function = |offset: u64| code.functions.iter().find(|f| f.offset == offset);
+        for pointer in &code.pointers {
+            let f = function(pointer.function).expect("a function");
+            assert!(!f.is_private && f.name.starts_with("$table$_Z"), "{}", f.name);
+            assert_eq!(image.sections()[pointer.section].name, ".nv.global.init");
+        }
+    }
+}

@@ -226,6 +226,7 @@ fn followed_source<'c>(source: &Source<'c>, moved: &CodeMove) -> Option<Source<'
         .map(|(at, targets)| Some((moved.instruction_at(*at)?, labels(targets)?)));
     Some(Source {
         functions: labels(&source.functions)?,
+        private: labels(&source.private)?,
         labels: labels(&source.labels)?,
         indirect_branches: branches.collect::<Option<Vec<_>>>()?,
         relocated: source

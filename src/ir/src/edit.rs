@@ -168,6 +168,7 @@ impl Kernel {
     /// Applies a list of edits, all or none.
     pub fn apply(&mut self, isa: &'static Isa, list: &EditList) -> Result<Changes, EditError> {
         let mut next = self.clone();
+        next.called_by_name.clear();
         let renamed = next.set_pins(list).map_err(|(op, why)| self.refuse(op, why))?;
         let registers = |op: OpId| (op, self.op(op).layout().map_or(0, |l| l.register_mask));
         let mut touched: Vec<(OpId, u128)> = renamed.into_iter().map(registers).collect();

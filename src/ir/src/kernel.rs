@@ -123,6 +123,9 @@ pub struct Kernel {
     pub tail: Vec<Word>,
     /// What lifting could not know for certain, for people.
     pub notes: Vec<String>,
+    /// Blocks of functions that only calls by name enter, ascending: no call through a pointer does. Lifting a cubin's code tells; a kernel
+    /// that was read from text or was edited says so of none.
+    pub called_by_name: Vec<BlockId>,
     pub(crate) kinds: Vec<OpKind>,
     pub(crate) words: Vec<Word>,
     pub(crate) op_layout: Vec<u32>,
@@ -292,6 +295,7 @@ impl Kernel {
             target,
             tail: Vec::new(),
             notes: Vec::new(),
+            called_by_name: Vec::new(),
             kinds: Vec::with_capacity(room.ops),
             words: Vec::with_capacity(room.ops),
             op_layout: Vec::with_capacity(room.ops),

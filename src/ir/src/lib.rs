@@ -3,6 +3,7 @@
 //! [`lift`] makes a [`Kernel`] from the code of a `.text` section, [`print_module`] and [`parse_module`] write and read the text of
 //! lit/GRAMMAR.md, [`lower`] makes code again. What nobody edited comes back byte for byte.
 
+mod addressed;
 mod assemble;
 mod calls;
 mod cfg;

@@ -2,10 +2,11 @@
 
 use isa::{Isa, RegFile, Word};
 
+use crate::addressed;
 use crate::calls::Summaries;
 use crate::cfg::{Cfg, Decoded, Leave};
 use crate::graph::Graph;
-use crate::kernel::{Edge, Kernel, NONE, OpKind, Room, ValueId};
+use crate::kernel::{BlockId, Edge, Kernel, NONE, OpKind, Room, ValueId};
 use crate::layouts::Layouts;
 use crate::pin::{FILES, Pin};
 use crate::source::Source;
@@ -78,6 +79,9 @@ pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Kernel, LiftError>
     let mut kernel = Kernel::with_room(source.name.clone(), source.target, room);
     kernel.tail = words[cfg.code_end()..].to_vec();
     kernel.notes = cfg.notes.clone();
+    // The prologue comes before them.
+    let by_name = addressed::called_by_name(source, &code, &cfg);
+    kernel.called_by_name = by_name.into_iter().map(|b| BlockId(b + 1)).collect();
     build(&mut kernel, &code, &cfg, &body, &placement, &graph);
     kernel.layouts = layouts.into_list();
     Ok(kernel)

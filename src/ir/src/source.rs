@@ -15,6 +15,8 @@ pub struct Source<'a> {
     pub code: &'a [u8],
     /// Byte offsets of the functions in the section (the kernel's own entry too, if the file says where it is).
     pub functions: Vec<u64>,
+    /// Those of them whose address nothing but the section's own code can name.
+    pub private: Vec<u64>,
     /// Byte offsets that other sections refer to, so that code there is reachable though no branch leads there.
     pub labels: Vec<u64>,
     /// Indirect branches: byte offset of the branch and of each of its targets.
@@ -34,6 +36,7 @@ impl<'a> Source<'a> {
             target,
             code,
             functions: Vec::new(),
+            private: Vec::new(),
             labels: Vec::new(),
             indirect_branches: Vec::new(),
             relocated: Vec::new(),
@@ -54,6 +57,12 @@ impl<'a> Source<'a> {
             target,
             code: code.bytes,
             functions: code.functions.iter().map(|f| f.offset).collect(),
+            private: code
+                .functions
+                .iter()
+                .filter(|f| f.is_private)
+                .map(|f| f.offset)
+                .collect(),
             labels: code.labels.iter().map(|l| l.offset).collect(),
             indirect_branches: tables.collect(),
             relocated: code.relocations.iter().map(|r| r.offset).collect(),

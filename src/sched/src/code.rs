@@ -223,7 +223,8 @@ pub struct Code {
     pub blocks: Vec<Range<u32>>,
     succ_start: Vec<u32>,
     succs: Vec<u32>,
-    /// Blocks that an address can name: functions of the section, and what no branch leads to. A kernel's beginning is none of them.
+    /// Blocks that an address can name: functions of the section, and what no branch leads to. A kernel's beginning is none of them, nor is a
+    /// function of which the file shows that only calls by name enter it.
     named: Vec<u32>,
 }
 
@@ -252,7 +253,8 @@ impl Code {
         }
         let mut entered = code.succs[..code.succ_start.get(1).map_or(0, |end| *end as usize)].to_vec();
         entered.sort_unstable();
-        code.named.extend(entered.into_iter().skip(1));
+        let by_name = |b: &u32| kernel.called_by_name.iter().any(|known| known.0 == *b);
+        code.named.extend(entered.into_iter().skip(1).filter(|b| !by_name(b)));
         if let Some((arrive, product)) = classes.named("arrive").zip(classes.named("gmma")) {
             code.products(arrive, product);
         }

@@ -146,3 +146,41 @@ fn groups_that_are_not_waited_for_are_found() {
         }
     });
 }
+
+/// What a call through a pointer enters: not what is called by name only, but all of it where the file or the code may name it.
+#[test]
+fn a_call_through_a_pointer_enters_what_has_an_address() {
+    for name in ["sm_75/chosen", "sm_75/table", "sm_80/chosen", "sm_80/table"] {
+        let path = folder().join(format!("calls/{name}.cubin"));
+        each_kernel_of(&path, &mut |isa, model, source| {
+            let errors = |source: &Source<'_>| {
+                let kernel = ir::lift(isa, source).expect("whole words");
+                (kernel.called_by_name.len(), check(isa, model, &kernel).errors().count())
+            };
+            assert_eq!(errors(source), (1, 0), "{name}");
+            let anyone = Source {
+                private: Vec::new(),
+                ..source.clone()
+            };
+            assert_eq!(
+                errors(&anyone),
+                (0, 1),
+                "{name}: the long way of the division leaves a result in flight"
+            );
+            // The same, when an instruction makes its address.
+            let last = source.functions.iter().max().expect("functions");
+            let mut words: Vec<Word> = Word::all(source.code).collect();
+            let made = words
+                .iter()
+                .position(|w| w.bits(63, 32) == 4 && matches!(w.bits(11, 9), 2 | 4));
+            let made = made.expect("an immediate");
+            words[made] = words[made].with_bits(63, 32, *last);
+            let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+            let making = Source {
+                code: &code,
+                ..source.clone()
+            };
+            assert_eq!(errors(&making), (0, 1), "{name}");
+        });
+    }
+}
