@@ -186,7 +186,8 @@ fn one_section(
 }
 
 /// Tables of code offsets in the kernel's own constant banks: those of indirect branches, whose contents the file tells, and pointers to
-/// functions of the section where it makes indirect calls. What a relocation fills in is none of them.
+/// functions of the section where it makes indirect calls. What a relocation fills in is none of them. Pointers elsewhere are refused: there
+/// they cannot be told from other numbers.
 pub(crate) fn tables(
     isa: &'static Isa,
     image: &Image<'_>,
@@ -243,23 +244,33 @@ pub(crate) fn tables(
             |a: isa::Access| a.dir.reads() && !a.is_zero && matches!(a.file, isa::RegFile::R | isa::RegFile::UR);
         isa.semantics(inst).terminator == Terminator::Call && isa.accesses(inst).any(register)
     });
-    if calls_pointers {
-        for bank in &banks {
-            for offset in (0..bank.bytes.len() / 8).map(|n| 8 * n) {
-                let mut word = [0; 8];
-                word.copy_from_slice(&bank.bytes[offset..offset + 8]);
-                let value = u64::from_le_bytes(word);
-                let names_function = value != 0 && code.functions.iter().any(|f| f.offset == value);
-                if names_function && !relocated.contains(&(bank.section, offset)) {
-                    entries.push(TableEntry {
-                        section: bank.section,
-                        offset,
-                        size: 8,
-                        base: 0,
-                    });
-                }
-            }
+    // A number of 64 bits; in the kernel's own constants nothing else looks like one.
+    let upper = |p: &cubin::Pointer| {
+        let data = image.section_data(p.section).unwrap_or(&[]);
+        data.get(p.offset as usize + 4..p.offset as usize + 8) == Some(&[0; 4])
+    };
+    let pointers = code
+        .pointers
+        .iter()
+        .filter(|p| calls_pointers && p.offset.is_multiple_of(8) && upper(p));
+    for pointer in pointers {
+        let section = &image.sections()[pointer.section];
+        let list = image.relocations(pointer.section).map_err(|e| e.to_string())?;
+        if list.iter().any(|r| r.offset == pointer.offset) {
+            continue;
         }
+        if banks.iter().all(|b| b.section != pointer.section) {
+            return Err(format!(
+                "it calls through pointers, and at {:#x} of {} there may be one to its function at {:#x}",
+                pointer.offset, section.name, pointer.function
+            ));
+        }
+        entries.push(TableEntry {
+            section: pointer.section,
+            offset: pointer.offset as usize,
+            size: 8,
+            base: 0,
+        });
     }
     entries.sort_by_key(|e| (e.section, e.offset));
     entries.dedup_by_key(|e| (e.section, e.offset));

@@ -267,3 +267,26 @@ fn edits_that_make_no_sense_leave_the_kernel_alone() {
         assert!(reasons.iter().any(|r| r.contains(why)), "{}: {reasons:?}", pass.0);
     }
 }
+
+/// After the last link a pointer to a function is a number like any other: in the code, and in global memory.
+#[test]
+fn code_whose_functions_are_called_through_pointers_stays() {
+    for (name, why) in [
+        (
+            "calls/sm_80/chosen.cubin",
+            "the instruction at 0x170 may make one to its function at 0x260",
+        ),
+        (
+            "calls/sm_80/table.cubin",
+            "at 0x0 of .nv.global.init there may be one to its function at 0x290",
+        ),
+    ] {
+        let outcome = apply(&kernels(name), &[&NOPS]);
+        assert!(outcome.bytes.is_none(), "{name}");
+        let said = reasons(&outcome).join("; ");
+        assert!(
+            said.contains(&format!("it calls through pointers, and {why}")),
+            "{name}: {said}"
+        );
+    }
+}

@@ -8,6 +8,7 @@
 
 use isa::{Control, FieldKind, Inst, Isa, Word};
 
+use crate::addressed;
 use crate::cfg::{Cfg, Decoded, Role, roles};
 use crate::layouts::Layouts;
 use crate::returns::Addresses;
@@ -68,6 +69,7 @@ pub fn move_code(isa: &'static Isa, source: &Source<'_>, movement: &Movement) ->
     };
     let cfg = Cfg::new(source, &code);
     let place = Places::new(&code, cfg.code_end(), movement)?;
+    pointers_hold(source, &code, &cfg, &place)?;
     let addresses = return_addresses(source, &code, &cfg)?;
     let put_back = |i: &u32| {
         let puts = movement.append.iter().chain(&movement.insert);
@@ -104,6 +106,23 @@ pub fn move_code(isa: &'static Isa, source: &Source<'_>, movement: &Movement) ->
         label: place.label,
         inserted: place.inserted,
     })
+}
+
+/// Refuses code that calls through pointers and may make one itself, to a function that moves: an address among its immediates is a number
+/// like any other.
+fn pointers_hold(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg, place: &Places) -> Result<(), String> {
+    let moves = |f: &u64| *f != 0 && place.label.get(*f as usize / 16).is_some_and(|to| u64::from(*to) != *f);
+    let functions: Vec<u64> = source.functions.iter().copied().filter(moves).collect();
+    if functions.is_empty() || !addressed::calls_pointers(source, cfg) {
+        return Ok(());
+    }
+    match addressed::immediates(code, &functions).next() {
+        Some((i, function)) => Err(format!(
+            "it calls through pointers, and the instruction at {:#x} may make one to its function at {function:#x}",
+            i * 16
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Where everything goes.
