@@ -8,6 +8,7 @@ mod assemble;
 mod calls;
 mod cfg;
 mod check;
+mod collective;
 mod describe;
 mod edit;
 mod graph;
@@ -42,6 +43,7 @@ mod ssa;
 mod syntax;
 
 pub use assemble::{MARK, Wordless, assemble, bind};
+pub use collective::{Collective, collectives, same_body};
 pub use edit::{Change, Changes, Edit, EditError, EditList};
 pub use isomorphism::same_def_use;
 pub use kernel::{Block, BlockId, Def, Kernel, Op, OpAccess, OpId, OpKind, Use, Uses, ValueId};
