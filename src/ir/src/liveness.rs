@@ -125,16 +125,9 @@ impl Pressure {
 /// What is live at each instruction, in the order of the code.
 pub fn pressure(kernel: &Kernel) -> Vec<Pressure> {
     let mut all = Vec::with_capacity(kernel.instruction_count());
-    // A result may take the register of an operand that ends there: registers are counted, not values.
-    let mut counted = vec![u64::MAX; Pin::COUNT];
-    each_instruction(kernel, &Liveness::new(kernel), |offset, live| {
-        let mut p = Pressure { offset, live: [0; 5] };
-        for pin in live.iter().map(|v| kernel.pin(*v)) {
-            if std::mem::replace(&mut counted[pin.index()], offset) != offset {
-                p.live[file_index(pin.file())] += 1;
-            }
-        }
-        all.push(p);
+    each_live(kernel, &Liveness::new(kernel), |offset, live| {
+        let live = live.registers;
+        all.push(Pressure { offset, live });
     });
     all.sort_by_key(|p| p.offset);
     all
@@ -143,6 +136,10 @@ pub fn pressure(kernel: &Kernel) -> Vec<Pressure> {
 /// Calls `f` for every instruction, from the last of a block to its first, with its offset and the values live at it: those live
 /// before it, and what it writes.
 pub fn each_instruction(kernel: &Kernel, liveness: &Liveness, mut f: impl FnMut(u64, &[ValueId])) {
+    each_live(kernel, liveness, |offset, live| f(offset, &live.values));
+}
+
+fn each_live(kernel: &Kernel, liveness: &Liveness, mut f: impl FnMut(u64, &LiveSet<'_>)) {
     let offsets = crate::check::block_offsets(kernel);
     let mut live = LiveSet::new(kernel);
     for block in kernel.blocks() {
@@ -157,7 +154,7 @@ pub fn each_instruction(kernel: &Kernel, liveness: &Liveness, mut f: impl FnMut(
             let mut written = op.results();
             written.clone().for_each(|v| live.insert(v));
             op.operands().iter().for_each(|v| live.insert(*v));
-            f(offset, &live.values);
+            f(offset, &live);
             written.by_ref().for_each(|v| live.remove(v));
         }
     }
@@ -168,6 +165,10 @@ pub(crate) struct LiveSet<'k> {
     kernel: &'k Kernel,
     place: Vec<u32>,
     pub values: Vec<ValueId>,
+    /// By [`Pin::index`]: how many of the values are in that register. A result may take the register of an operand that ends there.
+    held: Vec<u32>,
+    /// Registers that hold any of the values, by file.
+    registers: [u16; 5],
 }
 
 impl<'k> LiveSet<'k> {
@@ -176,14 +177,20 @@ impl<'k> LiveSet<'k> {
             kernel,
             place: vec![u32::MAX; kernel.values().len()],
             values: Vec::new(),
+            held: vec![0; Pin::COUNT],
+            registers: [0; 5],
         }
     }
 
     pub fn insert(&mut self, value: ValueId) {
+        let pin = self.kernel.pin(value);
         let place = &mut self.place[value.index()];
-        if *place == u32::MAX && !self.kernel.pin(value).is_zero() {
+        if *place == u32::MAX && !pin.is_zero() {
             *place = self.values.len() as u32;
             self.values.push(value);
+            let held = &mut self.held[pin.index()];
+            *held += 1;
+            self.registers[file_index(pin.file())] += u16::from(*held == 1);
         }
     }
 
@@ -194,12 +201,22 @@ impl<'k> LiveSet<'k> {
             if let Some(moved) = self.values.get(place as usize) {
                 self.place[moved.index()] = place;
             }
+            self.let_go(value);
         }
     }
 
     pub fn clear(&mut self) {
-        for v in self.values.drain(..) {
-            self.place[v.index()] = u32::MAX;
+        while let Some(value) = self.values.pop() {
+            self.place[value.index()] = u32::MAX;
+            self.let_go(value);
         }
+    }
+
+    /// A register holds one value less.
+    fn let_go(&mut self, value: ValueId) {
+        let pin = self.kernel.pin(value);
+        let held = &mut self.held[pin.index()];
+        *held -= 1;
+        self.registers[file_index(pin.file())] -= u16::from(*held == 0);
     }
 }
