@@ -41,6 +41,8 @@ pub struct Job<'a> {
 pub struct Ran {
     /// The kernel now.
     pub kernel: ir::Kernel,
+    /// As it was lifted, if that was kept.
+    pub lifted: Option<ir::Kernel>,
     /// What each pass did, in order.
     pub passes: Vec<PassReport>,
     /// The bits that the edits name.
@@ -77,6 +79,7 @@ impl Representation for Internal {
 fn run_one(job: Job<'_>) -> Result<Ran, String> {
     let mut ran = Ran {
         kernel: job.kernel,
+        lifted: None,
         passes: Vec::new(),
         allowed: AllowedBits::default(),
         failed: None,
@@ -92,6 +95,7 @@ fn run_one(job: Job<'_>) -> Result<Ran, String> {
         }
         if !found.edits.edits.is_empty() {
             ran.allowed.add(&found.allowed);
+            ran.lifted.get_or_insert_with(|| ran.kernel.clone());
             let applied = ran.kernel.apply(job.isa, &found.edits);
             if let Err(e) = applied {
                 ran.failed = Some(format!("pass {}: {e}", entry.pass.name()));

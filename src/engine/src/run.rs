@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cubin::code::Code;
 use cubin::{CodeMove, CubinError, Image, Patch};
+use ir::Kernel;
 use isa::Isa;
 use passes::Pass;
 use rayon::prelude::*;
@@ -436,7 +437,8 @@ fn finish(
         return done;
     }
     let for_gain = passes.iter().all(|pass| pass.is_for_gain());
-    let made = guarded(|| made(isa, image, code, &ran, for_gain));
+    let lifted = ran.lifted.take();
+    let made = guarded(|| made(isa, image, code, &ran, lifted, for_gain));
     let made = match made.unwrap_or_else(|panic| Err(format!("panic: {panic}"))) {
         Ok(made) => made,
         Err(why) => return done.left_alone(why),
@@ -486,10 +488,14 @@ fn made<'c>(
     image: &Image<'_>,
     code: &Code<'c>,
     ran: &Ran,
+    lifted: Option<Kernel>,
     for_gain: bool,
 ) -> Result<Made<'c>, String> {
     let model = Model::of(image.target());
-    let before = Timed::lift(isa, &ir::Source::from_code(image.target(), code))?;
+    let before = match lifted {
+        Some(kernel) => Timed::of(isa, kernel),
+        None => Timed::lift(isa, &ir::Source::from_code(image.target(), code))?,
+    };
     let mut placed = Placed::new(isa, image, code, &before.kernel, &ran.kernel, &ran.allowed)?;
     let mut after = Timed::lift(isa, &placed.source())?;
     let now = |at| placed.now(at);

@@ -16,8 +16,13 @@ pub(crate) struct Timed {
 impl Timed {
     pub fn lift(isa: &'static Isa, source: &Source<'_>) -> Result<Timed, String> {
         let kernel = ir::lift(isa, source).map_err(|e| e.to_string())?;
-        let code = sched::code::Code::new(isa, Model::of(source.target).classes(), &kernel);
-        Ok(Timed { kernel, code })
+        Ok(Timed::of(isa, kernel))
+    }
+
+    /// Of a kernel as it was lifted.
+    pub fn of(isa: &'static Isa, kernel: Kernel) -> Timed {
+        let code = sched::code::Code::new(isa, Model::of(kernel.target).classes(), &kernel);
+        Timed { kernel, code }
     }
 }
 

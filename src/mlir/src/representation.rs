@@ -137,6 +137,7 @@ fn ran(
     let place = format!("\"{}\":", kernel.name);
     let mut ran = Ran {
         kernel,
+        lifted: None,
         passes: Vec::new(),
         allowed: AllowedBits::default(),
         failed: None,
