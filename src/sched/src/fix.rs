@@ -12,7 +12,7 @@ use crate::code::{Code, GROUPS, Port, Step};
 use crate::model::{Lack, Model};
 use crate::returns::Returns;
 use crate::scoreboard::{Interval, Place, choose};
-use crate::state::{FAR, Flight, State};
+use crate::state::{Busy, FAR, Flight, State};
 use crate::time::Clock;
 use crate::walk::{Dependence, Kind, Rules, dependences, on_edge};
 
@@ -174,17 +174,20 @@ impl<'m> Fixer<'m> {
         let range = self.code.blocks[block].clone();
         let mut state = self.enter(block);
         if !range.is_empty() {
-            self.wait(range.start, &mut state, 0)?;
+            let busy = state.busy();
+            self.wait(range.start, &mut state, &busy, 0)?;
             self.hold_back(block);
             state = self.enter(block);
         }
+        let mut busy = state.busy();
         let mut clock = Clock::new(self.model);
         clock.now = u64::from(FAR);
         for at in range {
-            self.wait(at, &mut state, clock.now)?;
-            self.space(at, &mut state)?;
+            self.wait(at, &mut state, &busy, clock.now)?;
+            self.space(at, &mut state, &busy)?;
             self.clock[at as usize] = clock.issue(&self.code.steps[at as usize]);
-            state.issue(&self.code, at, self.model);
+            let new = state.issue(&self.code, at, self.model);
+            busy.issue(&state, new);
             let callees = self.code.callees(&self.code.steps[at as usize]);
             if !callees.is_empty() {
                 let callees: Vec<usize> = callees.iter().map(|to| *to as usize).collect();
@@ -192,6 +195,7 @@ impl<'m> Fixer<'m> {
                 self.leave(Way::Call(at), state.clone(), callees.into_iter(), dirty);
                 self.returns
                     .come_back(&self.code, &self.code.steps[at as usize], &mut state);
+                busy = state.busy();
             }
         }
         state.sort();
@@ -221,7 +225,7 @@ impl<'m> Fixer<'m> {
     }
 
     /// Makes an instruction wait for all that only a scoreboard tells of; `now` is when it would issue.
-    fn wait(&mut self, at: u32, state: &mut State, now: u64) -> Result<(), Stuck> {
+    fn wait(&mut self, at: u32, state: &mut State, busy: &Busy, now: u64) -> Result<(), Stuck> {
         let step = &self.code.steps[at as usize];
         let Step {
             wait: present, counted, ..
@@ -232,7 +236,7 @@ impl<'m> Fixer<'m> {
             state.wait_for_count(scoreboard, most);
         }
         self.drop_what_is_over(at, state, now)?;
-        for d in self.dependences(at, state) {
+        for d in self.dependences(at, state, busy) {
             let Some(flight) = state.flights.iter().find(|f| f.key() == d.flight.key()).copied() else {
                 continue; // an earlier wait tells of it
             };
@@ -421,6 +425,9 @@ impl<'m> Fixer<'m> {
 
     /// Makes room between instructions that will signal scoreboards and a wait for those.
     fn settle_signals(&mut self, at: u32, mask: u8, state: &mut State) -> Result<(), Stuck> {
+        if mask == 0 {
+            return Ok(());
+        }
         loop {
             let early = |f: &&Flight| f.release & mask != 0 && f.elapsed < signal(f.release);
             let Some(flight) = state.flights.iter().find(early).copied() else {
@@ -433,10 +440,10 @@ impl<'m> Fixer<'m> {
     }
 
     /// Makes room between an instruction and those of fixed latency that it depends on.
-    fn space(&mut self, at: u32, state: &mut State) -> Result<(), Stuck> {
+    fn space(&mut self, at: u32, state: &mut State, busy: &Busy) -> Result<(), Stuck> {
         loop {
             let mut worst: Option<(u16, Flight)> = None;
-            for d in self.dependences(at, state) {
+            for d in self.dependences(at, state, busy) {
                 match self.model.lack(&self.code, &d) {
                     Lack::Cycles(cycles, _) if worst.is_none_or(|w| cycles - d.flight.elapsed > w.0) => {
                         worst = Some((cycles - d.flight.elapsed, d.flight));
@@ -444,8 +451,7 @@ impl<'m> Fixer<'m> {
                     _ => {}
                 }
             }
-            for f in &state.flights {
-                let missing = self.until_over(at, f);
+            for (missing, f) in self.all_until_over(at, state) {
                 if missing > worst.map_or(0, |w| w.0) {
                     worst = Some((missing, *f));
                 }
@@ -457,21 +463,18 @@ impl<'m> Fixer<'m> {
         }
     }
 
-    /// Cycles until a flight may be in flight at an instruction as it is.
-    fn until_over(&self, at: u32, f: &Flight) -> u16 {
-        let end = f.limit;
-        if f.release != 0 || end > FAR {
-            return 0;
-        }
-        let required = match self.limits.get(&at) {
-            Some(limit) if self.code.steps[at as usize].flow != Flow::None => limit
-                .flights
-                .iter()
-                .find(|l| l.key() == f.key())
-                .map_or(end, |l| l.elapsed.min(end)),
-            _ => return 0,
-        };
-        required.saturating_sub(f.elapsed)
+    /// The flights of fixed latency with the cycles until they may be in flight at an instruction as they are.
+    fn all_until_over<'s>(&self, at: u32, state: &'s State) -> impl Iterator<Item = (u16, &'s Flight)> {
+        let leaves = self.code.steps[at as usize].flow != Flow::None;
+        let limit = self.limits.get(&at).filter(|_| leaves);
+        limit.into_iter().flat_map(|limit| {
+            let fixed = state.flights.iter().filter(|f| f.release == 0 && f.limit <= FAR);
+            fixed.map(move |f| {
+                let same = limit.flights.iter().find(|l| l.key() == f.key());
+                let required = same.map_or(f.limit, |l| l.elapsed.min(f.limit));
+                (required.saturating_sub(f.elapsed), f)
+            })
+        })
     }
 
     /// Lets more cycles go by before an instruction, since that of a flight. At the start of a block it does nothing and says so: there
@@ -584,18 +587,22 @@ impl<'m> Fixer<'m> {
         let early = awaited.map(|f| signal(f.release).saturating_sub(f.elapsed)).max();
         let early = early.unwrap_or(0);
         state.wait(step.wait);
-        let each = self.dependences(at, &state).into_iter();
+        let each = self.dependences(at, &state, &state.busy()).into_iter();
         let each = each.map(|d| match self.model.lack(&self.code, &d) {
             Lack::Cycles(cycles, _) => cycles - d.flight.elapsed,
             _ => 0,
         });
-        let over = state.flights.iter().map(|f| self.until_over(at, f)).max().unwrap_or(0);
+        let over = self
+            .all_until_over(at, &state)
+            .map(|(cycles, _)| cycles)
+            .max()
+            .unwrap_or(0);
         each.fold(early.max(over), u16::max)
     }
 
-    fn dependences(&self, at: u32, state: &State) -> Vec<Dependence> {
+    fn dependences(&self, at: u32, state: &State, busy: &Busy) -> Vec<Dependence> {
         let mut all = Vec::new();
-        dependences(&self.code, at, state, |_, _| true, &mut |d| all.push(d));
+        dependences(&self.code, at, state, busy, &mut |d| all.push(d));
         all
     }
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use isa::{Effects, Latency, RegFile, Target};
 
 use crate::class::{ClassId, Classes};
-use crate::code::{Code, Port, Step, file_of};
+use crate::code::{Code, Port, Step, reg};
 use crate::source::Source;
 use crate::state::{FAR, Flight};
 use crate::time::Times;
@@ -505,7 +505,8 @@ impl Rules for Model {
     }
 
     fn limit(&self, _code: &Code, flight: &Flight) -> u16 {
-        let barrier = file_of(flight.first).0 == RegFile::B;
+        // Convergence barriers, and views, which are as these.
+        let barrier = flight.first >= reg(RegFile::B, 0);
         self.done[usize::from(flight.class.0)][usize::from(flight.write) + usize::from(flight.write && barrier)]
     }
 }

@@ -95,17 +95,30 @@ pub struct State {
 /// A set of registers.
 type Registers = [u64; REGS.div_ceil(64)];
 
-/// Registers in flight.
+/// Registers in flight, and some that were a short while ago.
 #[derive(Clone, Default)]
 pub struct Busy {
     all: Registers,
     /// Those that are about to be written.
     written: Registers,
+    /// Instructions that were taken in.
+    age: u32,
 }
 
+/// So many instructions share a set of registers in flight.
+const REFRESH: u32 = 16;
+
 impl Busy {
-    /// Takes in what is in flight.
-    pub fn add(&mut self, flight: &Flight) {
+    /// Takes in what an instruction leaves in flight, which begins at `new`. What is done stays in the set until that is made anew.
+    pub fn issue(&mut self, state: &State, new: usize) {
+        self.age += 1;
+        match self.age < REFRESH {
+            true => state.flights[new..].iter().for_each(|f| self.add(f)),
+            false => *self = state.busy(),
+        }
+    }
+
+    fn add(&mut self, flight: &Flight) {
         for r in flight.first..flight.first + Reg::from(flight.width) {
             let (word, bit) = (usize::from(r) / 64, 1 << (r % 64));
             self.all[word] |= bit;
@@ -152,16 +165,34 @@ impl State {
     /// Waits until the counts of the scoreboards in `mask` are 0.
     pub fn wait(&mut self, mask: u8) {
         if mask != 0 {
-            self.flights.retain(|f| f.release & mask == 0);
-            self.flights.iter_mut().for_each(|f| f.waited = true);
+            self.keep(|f| {
+                f.waited = true;
+                f.release & mask == 0
+            });
         }
     }
 
     /// Waits until the count of a scoreboard is at most `most`: who has more of them behind it in its queue is done by then.
     pub fn wait_for_count(&mut self, scoreboard: u8, most: u8) {
         let done = |f: &Flight| f.behind.get(usize::from(scoreboard)).is_some_and(|n| *n >= most);
-        self.flights.retain(|f| f.release >> scoreboard & 1 == 0 || !done(f));
-        self.flights.iter_mut().for_each(|f| f.waited = true);
+        self.keep(|f| {
+            f.waited = true;
+            f.release >> scoreboard & 1 == 0 || !done(f)
+        });
+    }
+
+    /// Changes flights, and forgets those of which it is said to. Each is moved to its place before it is changed: what was changed just now in
+    /// part cannot be copied as a whole at once.
+    #[inline]
+    fn keep(&mut self, mut change: impl FnMut(&mut Flight) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.flights.len() {
+            if kept < at {
+                self.flights[kept] = self.flights[at];
+            }
+            kept += usize::from(change(&mut self.flights[kept]));
+        }
+        self.flights.truncate(kept);
     }
 
     /// Issues an instruction, and lets cycles go by until the next one may issue. What it leaves in flight stands behind what was there;
@@ -188,34 +219,34 @@ impl State {
             f.elapsed = (f.elapsed + cycles).min(FAR);
             f.release != 0 || f.elapsed < f.limit
         };
-        self.flights.retain_mut(|f| {
-            // The same instruction, the last time round a loop.
-            if f.step == at {
-                return false;
-            }
+        let stays = |f: &mut Flight| {
             if f.shadow & shadow != 0 {
                 f.overwritten(step, writes);
             }
-            let Some(teller) = teller else {
-                return f.alive != 0 && passes(f);
-            };
-            // In a queue, who comes out tells of all before; also where its guard is false: vendor code from sm_70 on counts on that.
-            let (reads, results) = rules.in_order(f.class, teller);
-            let ordered = if f.write { results } else { reads };
-            // A count that was not raised says nothing of who is behind.
-            if ordered && step.guard.is_none() {
-                let both = f.release & (written | read);
-                let signalled = f.behind.iter_mut().enumerate().filter(|(n, _)| both >> n & 1 != 0);
-                signalled.for_each(|(_, count)| *count = count.saturating_add(1));
-            }
-            match f.write {
-                true if results => f.release |= written,
-                false if reads && drains => return false,
-                false if reads => f.release |= written | read,
-                _ => {}
-            }
             f.alive != 0 && passes(f)
-        });
+        };
+        // The same instruction, the last time round a loop, counts no more.
+        match teller {
+            None => self.keep(|f| f.step != at && stays(f)),
+            Some(teller) => self.keep(|f| {
+                // In a queue, who comes out tells of all before; also where its guard is false: vendor code from sm_70 on counts on that.
+                let (reads, results) = rules.in_order(f.class, teller);
+                let ordered = if f.write { results } else { reads };
+                // A count that was not raised says nothing of who is behind.
+                if ordered && step.guard.is_none() {
+                    let both = f.release & (written | read);
+                    let signalled = f.behind.iter_mut().enumerate().filter(|(n, _)| both >> n & 1 != 0);
+                    signalled.for_each(|(_, count)| *count = count.saturating_add(1));
+                }
+                match f.write {
+                    true if results => f.release |= written,
+                    false if reads && drains => return false,
+                    false if reads => f.release |= written | read,
+                    _ => {}
+                }
+                f.step != at && stays(f)
+            }),
+        }
         // A changed guard predicate says nothing about whether the instruction executed.
         let own = |g: &Guard| writes.iter().any(|t| t.of(g.reg, 1) != 0);
         let guard = step.guard.filter(|g| !own(g));

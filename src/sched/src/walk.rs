@@ -8,7 +8,7 @@ use ir::Flow;
 use crate::class::ClassId;
 use crate::code::{Code, Guard, Port, Step, Touch, VIEWS};
 use crate::returns::Returns;
-use crate::state::{Flight, State};
+use crate::state::{Busy, Flight, State};
 
 /// How two instructions depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ pub trait Listener {
     fn wait(&mut self, code: &Code, at: u32, flight: &Flight);
     /// What is in flight where an instruction issues.
     fn issues(&mut self, _code: &Code, _at: u32, _state: &State) {}
-    /// It has heard enough: nothing more is told of this block.
+    /// It has heard enough: nothing more is told.
     fn is_done(&self) -> bool {
         false
     }
@@ -175,9 +175,6 @@ fn pass(code: &Code, rules: &impl Rules, b: usize, state: &mut State, call: &mut
     block(code, rules, code.blocks[b].clone(), state, None::<&mut Nobody>, call);
 }
 
-/// So many instructions share a set of registers in flight.
-const REFRESH: u32 = 16;
-
 /// Goes through instructions of a block, and tells of what it meets if anybody listens. Where that one is done it stops. `call` adds what is in
 /// flight behind a call, and says whether it did.
 fn block<L: Listener>(
@@ -189,7 +186,6 @@ fn block<L: Listener>(
     call: &mut dyn FnMut(u32, &mut State) -> bool,
 ) {
     let mut busy = listener.as_ref().map(|_| state.busy()).unwrap_or_default();
-    let start = range.start;
     for at in range {
         let step = &code.steps[at as usize];
         if let Some(listener) = listener.as_mut().filter(|_| step.awaited_at_issue() != 0) {
@@ -205,18 +201,14 @@ fn block<L: Listener>(
         }
         if let Some(listener) = &mut listener {
             listener.issues(code, at, state);
-            let may = |touch: &Touch, written: bool| busy.has(touch, written);
-            dependences(code, at, state, may, &mut |d| listener.dependence(code, &d));
+            dependences(code, at, state, &busy, &mut |d| listener.dependence(code, &d));
             if listener.is_done() {
                 return;
             }
         }
         let new = state.issue(code, at, rules);
-        // What is done stays in the set until it is made anew.
-        match (at - start) % REFRESH {
-            _ if listener.is_none() => {}
-            0 => busy = state.busy(),
-            _ => state.flights[new..].iter().for_each(|f| busy.add(f)),
+        if listener.is_some() {
+            busy.issue(state, new);
         }
         if step.flow == Flow::Call && call(at, state) && listener.is_some() {
             busy = state.busy();
@@ -225,19 +217,12 @@ fn block<L: Listener>(
     state.sort();
 }
 
-/// Shows each dependence of an instruction on what is in flight. `may`: whether registers may be in flight, about to be written if that is asked;
-/// saying so of too many costs time only.
-pub(crate) fn dependences(
-    code: &Code,
-    at: u32,
-    state: &State,
-    may: impl Fn(&Touch, bool) -> bool,
-    tell: &mut dyn FnMut(Dependence),
-) {
+/// Shows each dependence of an instruction on what is in flight; all registers of that are in `busy`.
+pub(crate) fn dependences(code: &Code, at: u32, state: &State, busy: &Busy, tell: &mut dyn FnMut(Dependence)) {
     let step = &code.steps[at as usize];
     let mut each = |touches: &[Touch], kind: fn(bool) -> Option<Kind>| {
         let only_written = kind(false).is_none();
-        for touch in touches.iter().filter(|t| may(t, only_written)) {
+        for touch in touches.iter().filter(|t| busy.has(t, only_written)) {
             for flight in state.flights.iter().filter(|f| f.common(touch)) {
                 let Some(kind) = kind(flight.write) else { continue };
                 let apart = match (flight.guard, step.guard) {
@@ -330,6 +315,9 @@ impl InFlight {
             let mut call = |at, state: &mut State| self.come_back(code, at, state);
             let whole = code.blocks[b].clone();
             block(code, rules, whole, &mut state, Some(listener), &mut call);
+            if listener.is_done() {
+                return;
+            }
         }
     }
 }
