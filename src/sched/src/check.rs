@@ -253,13 +253,26 @@ pub fn check_code(model: &Model, code: &Code) -> Report {
 
 /// [`check_code`] where it is known what is in flight.
 pub(crate) fn check_solved(model: &Model, code: &Code, solved: &InFlight) -> Report {
+    found(Found::new(model), code, solved)
+}
+
+/// [`check_code`] up to an error: the report is whole if there is none in it.
+pub(crate) fn check_for_errors(model: &Model, code: &Code) -> Report {
+    let first = Found {
+        first: true,
+        ..Found::new(model)
+    };
+    found(first, code, &walk::solve(code, model))
+}
+
+fn found(mut found: Found<'_>, code: &Code, solved: &InFlight) -> Report {
+    let model = found.model;
     if code.is_unscheduled() {
         return Report {
             instructions: code.steps.len(),
             findings: vec![Finding::at(Hazard::Unscheduled, 0)],
         };
     }
-    let mut found = Found::new(model);
     for (at, step) in code.steps.iter().enumerate() {
         if step.class.is_none() {
             let hazard = if is_illegal_control(code.isa, step.word) {
@@ -291,7 +304,10 @@ pub(crate) fn check_solved(model: &Model, code: &Code, solved: &InFlight) -> Rep
                 early.at,
             )
         }));
-    solved.replay(code, model, &mut found);
+    found.wrong = found.findings.iter().any(|f| f.hazard.is_error());
+    if !found.is_done() {
+        solved.replay(code, model, &mut found);
+    }
     found.findings.sort_by_key(|f| (f.at, f.earlier, f.hazard));
     Report {
         instructions: code.steps.len(),
@@ -308,6 +324,10 @@ struct Found<'m> {
     model: &'m Model,
     findings: Vec<Finding>,
     seen: HashSet<(u32, u32, Hazard, Option<Kind>)>,
+    /// There is an error among them.
+    wrong: bool,
+    /// One error is enough.
+    first: bool,
 }
 
 impl<'m> Found<'m> {
@@ -316,10 +336,13 @@ impl<'m> Found<'m> {
             model,
             findings: Vec::new(),
             seen: HashSet::new(),
+            wrong: false,
+            first: false,
         }
     }
 
     fn add(&mut self, hazard: Hazard, kind: Option<Kind>, at: u32, flight: &Flight, need: Option<(u16, Source)>) {
+        self.wrong |= hazard.is_error();
         if self.seen.insert((at, flight.step, hazard, kind)) {
             self.findings.push(Finding {
                 kind,
@@ -354,6 +377,10 @@ impl Listener for Found<'_> {
             self.add(Hazard::EarlyWait, None, at, flight, Some((needed, Source::Signal)));
         }
     }
+
+    fn is_done(&self) -> bool {
+        self.first && self.wrong
+    }
 }
 
 /// Whether there is any error.
@@ -374,5 +401,51 @@ impl Listener for Wrong<'_> {
 
     fn is_done(&self) -> bool {
         self.any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plant::{Fault, plants};
+
+    /// Each own kernel as it is, and with each fault that scheduling bits alone can have.
+    #[test]
+    fn who_looks_for_one_error_finds_one_where_there_is_any() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../tests/kernels/sm_87/own_mul_mat.cubin"
+        );
+        let bytes = std::fs::read(path).expect("the bundled cubin");
+        let image = cubin::Image::parse(&bytes).expect("a cubin");
+        let (isa, model) = (
+            Isa::for_target(image.target()).expect("embedded"),
+            Model::of(image.target()),
+        );
+        let mut wrong = 0;
+        let mut both = |code: &Code| {
+            let (whole, first) = (check_code(model, code), check_for_errors(model, code));
+            match whole.errors().next() {
+                Some(_) => assert!(first.errors().next().is_some(), "{:?}", whole.findings),
+                None => assert_eq!(first.findings, whole.findings),
+            }
+            wrong += usize::from(whole.errors().next().is_some());
+        };
+        for code in image.codes() {
+            let kernel = ir::lift(isa, &ir::Source::from_code(image.target(), code)).expect("it lifts");
+            let right = Code::new(isa, model.classes(), &kernel);
+            both(&right);
+            for plant in plants(&right, model)
+                .iter()
+                .filter(|p| p.fault != Fault::Swap)
+                .step_by(8)
+            {
+                let mut broken = right.clone();
+                let set = |(at, word): &(u32, Word)| broken.set_control(*at, Control::of(*word));
+                assert!(plant.words.iter().all(set), "{plant:?}");
+                both(&broken);
+            }
+        }
+        assert!(wrong > 30, "{wrong} kernels had an error");
     }
 }

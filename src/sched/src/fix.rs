@@ -51,7 +51,9 @@ pub(crate) struct Fixer<'m> {
     returns: Returns,
     /// When each instruction issues, by a clock of its block.
     clock: Vec<u64>,
+    /// In this round.
     changed: bool,
+    rounds: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,22 +106,20 @@ impl<'m> Fixer<'m> {
             ways,
             ends: HashMap::new(),
             changed: false,
+            rounds: 0,
         }
     }
 
     /// Goes round until nothing is left to be done.
     pub fn run(&mut self) -> Result<(), Stuck> {
-        for _ in 0..PATIENCE {
-            self.changed = false;
-            self.round()?;
-            if !self.changed {
-                break;
-            }
-        }
+        while self.round()? {}
         Ok(())
     }
 
-    fn round(&mut self) -> Result<(), Stuck> {
+    /// Goes round once. Says whether there was anything to do, so that another round may find more.
+    pub fn round(&mut self) -> Result<bool, Stuck> {
+        self.changed = false;
+        self.rounds += 1;
         self.ends.clear();
         self.returns.clear();
         let count = self.code.blocks.len();
@@ -137,7 +137,7 @@ impl<'m> Fixer<'m> {
                 }
             }
         }
-        Ok(())
+        Ok(self.changed && self.rounds < PATIENCE)
     }
 
     /// What is in flight where a way leads into a block; `None` if that is not known yet.

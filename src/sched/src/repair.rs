@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ir::Kernel;
 use isa::{Control, Isa};
 
-use crate::check::{Finding, Report, check_code, check_solved, goes_wrong_from};
+use crate::check::{Finding, Report, check_code, check_for_errors, check_solved, goes_wrong_from};
 use crate::code::Code;
 use crate::fix::{Fixer, Stuck};
 use crate::model::Model;
@@ -50,22 +50,17 @@ pub fn repair(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Repai
 
 /// [`repair`] of a kernel that was read already.
 pub fn repair_code(model: &Model, code: Code) -> Result<Repaired, Unrepaired> {
-    let report = check_code(model, &code);
+    let report = check_for_errors(model, &code);
     if report.errors().next().is_none() {
         return Ok(done(code, &[], &report));
     }
     let before: Vec<Control> = code.steps.iter().map(|s| s.control).collect();
-    let mut fixer = Fixer::new(code, model, &before, false);
-    fixer.run()?;
-    let mut code = fixer.code;
-    drop_stale_flags(&mut code);
-    let solved = walk::solve(&code, model);
-    let report = without_errors(check_solved(model, &code, &solved))?;
+    let (mut code, solved, report) = fixed(Fixer::new(code, model, &before, false), model)?;
     let fixed = code.clone();
     let unknown = |r: &Report| -> HashSet<Finding> { findings(r).cloned().collect() };
     let known = unknown(&report);
     let worse = |code: &Code| {
-        let report = check_code(model, code);
+        let report = check_for_errors(model, code);
         report.errors().next().is_some() || !unknown(&report).is_subset(&known)
     };
     // All are put back that may be by what is near them; only if that was too many, one is held against the whole code after the other.
@@ -74,6 +69,22 @@ pub fn repair_code(model: &Model, code: Code) -> Result<Repaired, Unrepaired> {
         put_back(model, &mut code, &before, &solved, &worse);
     }
     Ok(done(code, &before, &report))
+}
+
+/// The code put right, what is in flight in it, and what the checker says of it.
+fn fixed(mut fixer: Fixer<'_>, model: &Model) -> Result<(Code, InFlight, Report), Unrepaired> {
+    loop {
+        let again = fixer.round()?;
+        let mut code = fixer.code.clone();
+        drop_stale_flags(&mut code);
+        let solved = walk::solve(&code, model);
+        let report = check_solved(model, &code, &solved);
+        // Another round would look at what the checker has looked at, but for what nobody knows.
+        let unknown = |f: &Finding| f.hazard.is_error() || f.kind.is_some();
+        if !again || !report.findings.iter().any(unknown) {
+            return Ok((code, solved, without_errors(report)?));
+        }
+    }
 }
 
 /// Puts scheduling bits back that `before` had, one instruction after the other, as long as nothing goes wrong near by and the code is not `worse`
