@@ -402,16 +402,30 @@ fn lift<'c>(
     let mode = |entry: &Entry<'_>| if options.report_only { Mode::Report } else { entry.mode };
     Ok(Job {
         isa,
-        kernel,
         image,
         section: code.section,
         place: Place {
             params: params.map(|b| (u32::from(b.offset), u32::from(b.offset) + u32::from(b.size))),
-            pinned: reschedule::pinned(code),
+            pinned: pinned(isa, code, &kernel),
             resources: resources::of(image, code),
         },
         entries: entries.iter().map(|&(at, entry)| (at, entry, mode(entry))).collect(),
+        kernel,
     })
+}
+
+/// Byte offsets, ascending, of what has to stay what and where it is: what the file names, and collectives.
+fn pinned(isa: &Isa, code: &Code<'_>, kernel: &ir::Kernel) -> Vec<u64> {
+    let mut offsets = reschedule::pinned(code);
+    let collectives = ir::collectives(isa, kernel);
+    if !collectives.is_empty() {
+        let of_one = |op: ir::OpId| collectives.iter().any(|c| c.holds(op));
+        let code = passes::instructions(kernel).filter(|(_, op, _)| of_one(*op));
+        offsets.extend(code.map(|(offset, ..)| offset));
+        offsets.sort_unstable();
+        offsets.dedup();
+    }
+    offsets
 }
 
 /// Lowers what the passes made, holds it against what their edits name and what the file says of single instructions, and sees to it that
@@ -498,6 +512,9 @@ fn made<'c>(
     };
     let mut placed = Placed::new(isa, image, code, &before.kernel, &ran.kernel, &ran.allowed)?;
     let mut after = Timed::lift(isa, &placed.source())?;
+    if placed.code != code.bytes {
+        ir::same_collectives(isa, &before.kernel, &after.kernel)?;
+    }
     let now = |at| placed.now(at);
     let repaired = schedule::repair(model, &before, &mut after, &placed.code, &now, ran.allowed.replaced())?;
     let rescheduled = repaired.map_or(0, |(code, words)| {

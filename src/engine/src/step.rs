@@ -27,7 +27,7 @@ pub struct Found {
 pub struct Place {
     /// Where its parameters lie in constant bank 0 (bytes), where the file says so.
     pub params: Option<(u32, u32)>,
-    /// Byte offsets, ascending, of instructions that the file names.
+    /// Byte offsets, ascending, of instructions that have to stay what and where they are.
     pub pinned: Vec<u64>,
     /// What it takes of the hardware.
     pub resources: Resources,

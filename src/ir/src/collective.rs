@@ -4,9 +4,12 @@
 //! one place runs for all of them; at `ENDCOLLECTIVE` each lane goes on at the label that its own place named. So the bodies of all places that
 //! may meet are the same instructions with the same registers, and a rewrite of one of them would be a rewrite of what lanes of the others do.
 
-use isa::{Isa, RegFile};
+use std::collections::HashMap;
 
-use crate::kernel::{BlockId, Kernel, Op, OpId, OpKind};
+use isa::{FormId, Isa, RegFile};
+
+use crate::kernel::{BlockId, Kernel, Op, OpId, OpKind, ValueId};
+use crate::layout::Layout;
 
 /// A collective of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +44,10 @@ impl Collective {
 /// All collectives of a kernel, in text order.
 pub fn collectives(isa: &Isa, kernel: &Kernel) -> Vec<Collective> {
     let mut found: Vec<Collective> = Vec::new();
-    let marks: Vec<Option<Mark>> = kernel.layouts.iter().map(|l| mark(isa, l.form)).collect();
-    if marks.iter().all(Option::is_none) {
+    if !has_collectives(kernel) {
         return found;
     }
+    let marks: Vec<Option<Mark>> = kernel.layouts.iter().map(|l| Mark::of(l)).collect();
     let labels = crate::check::label_blocks(kernel).unwrap_or_default();
     let named = |op: Op<'_>| {
         let block = labels.get(op.label()? as usize).copied();
@@ -56,52 +59,129 @@ pub fn collectives(isa: &Isa, kernel: &Kernel) -> Vec<Collective> {
             continue;
         };
         let op = kernel.op(OpId(at as u32));
-        let begins = mark == Mark::WarpSync && op.inst().is_some_and(|i| isa.has_modifier(i, "COLLECTIVE"));
-        let ends = mark == Mark::End;
-        if !begins && !ends {
-            continue;
-        }
         let new = Collective {
             begin: op.id(),
             end: None,
-            behind: named(op).filter(|_| begins),
+            behind: named(op),
         };
-        match open.take() {
-            Some(one) if ends => found.push(Collective {
+        match (mark, open.take()) {
+            (Mark::Begin, last) => {
+                found.extend(last);
+                open = Some(new);
+            }
+            (Mark::End, Some(one)) => found.push(Collective {
                 end: ends_it(isa, kernel, one, op).then_some(op.id()),
                 ..one
             }),
-            last => {
-                found.extend(last);
-                match begins {
-                    true => open = Some(new),
-                    false => found.push(new),
-                }
-            }
+            (Mark::End, None) => found.push(new),
         }
     }
     found.extend(open);
     found
 }
 
-/// Whether lanes of the two may meet, as far as their bodies say: they are the same instructions apart from the scheduling bits. Where a body is
-/// not known, they may.
-pub fn same_body(kernel: &Kernel, a: Collective, b: Collective) -> bool {
-    let word = |op: Op<'_>| op.word().0 & !isa::control::MASK;
-    a.end.is_none() || b.end.is_none() || a.body(kernel).map(word).eq(b.body(kernel).map(word))
+/// Whether the kernel may have collectives, at a glance.
+pub(crate) fn has_collectives(kernel: &Kernel) -> bool {
+    kernel.layouts.iter().any(|l| Mark::of(l).is_some())
 }
 
+/// Whether lanes of the two may meet, as far as their bodies say: they are the same instructions with the same registers. Scheduling bits do not
+/// count. Where a body is not known, they may.
+pub fn same_body(kernel: &Kernel, a: Collective, b: Collective) -> bool {
+    a.end.is_none() || b.end.is_none() || same_ops(a.body(kernel), b.body(kernel))
+}
+
+/// Fails where `new`, which was made of `old`, has other collectives: lanes of several places run each, so none may change but for its
+/// scheduling bits and its label. Where it is not known what a collective holds, nobody can tell.
+pub fn same_collectives(isa: &Isa, old: &Kernel, new: &Kernel) -> Result<(), String> {
+    let (before, after) = (collectives(isa, old), collectives(isa, new));
+    let at = |c: &Collective| old.op(c.begin).offset();
+    if let Some(one) = before.iter().find(|c| c.end.is_none()) {
+        return Err(unknown_end(at(one)));
+    }
+    let changed = |why: &str, c: &Collective| {
+        let rule = "lanes that come from other places run it too, so it must stay as it is";
+        Err(format!("the collective at {:#x} {why}: {rule}", at(c)))
+    };
+    for (n, a) in before.iter().enumerate() {
+        let Some(b) = after.get(n).filter(|b| b.end.is_some()) else {
+            return changed("is gone, or cut", a);
+        };
+        let begins = same_registers(old.op(a.begin), new.op(b.begin));
+        if !begins || !same_ops(a.body(old), b.body(new)) {
+            return changed("is another one", a);
+        }
+    }
+    match after.len() == before.len() {
+        true => Ok(()),
+        false => Err("there are more collectives than before".to_owned()),
+    }
+}
+
+/// Values that keep their registers: what collectives read and write. Fails where that does not do: it is not known what one holds, or two differ
+/// in registers and in nothing else, so that nobody knows whether their lanes meet.
+pub(crate) fn fixed_values(isa: &Isa, kernel: &Kernel) -> Result<Vec<ValueId>, String> {
+    let mut fixed = Vec::new();
+    // By what the body does, whatever the registers.
+    let mut kinds: HashMap<Vec<(FormId, u128)>, Collective> = HashMap::new();
+    for c in collectives(isa, kernel) {
+        if c.end.is_none() {
+            return Err(unknown_end(kernel.op(c.begin).offset()));
+        }
+        let kind = c.body(kernel).map(|op| (op.form(), but_registers(op))).collect();
+        let first = *kinds.entry(kind).or_insert(c);
+        if !same_body(kernel, first, c) {
+            let (a, b) = (kernel.op(first.begin).offset(), kernel.op(c.begin).offset());
+            return Err(format!(
+                "the collectives at {a:#x} and {b:#x} differ in registers only: it is not known whether their lanes meet"
+            ));
+        }
+        for op in std::iter::once(kernel.op(c.begin)).chain(c.body(kernel)) {
+            fixed.extend(op.operands().iter().copied().chain(op.results()));
+        }
+    }
+    Ok(fixed)
+}
+
+fn unknown_end(at: u64) -> String {
+    format!("it is not known where the collective at {at:#x} ends")
+}
+
+fn same_ops<'k>(a: impl Iterator<Item = Op<'k>>, mut b: impl Iterator<Item = Op<'k>>) -> bool {
+    let mut same = true;
+    for op in a {
+        let other = b.next();
+        same &= other
+            .is_some_and(|b| op.form() == b.form() && but_registers(op) == but_registers(b) && same_registers(op, b));
+    }
+    same && b.next().is_none()
+}
+
+/// What the word says beside registers and scheduling.
+fn but_registers(op: Op<'_>) -> u128 {
+    op.word().0 & !isa::control::MASK & !op.layout().map_or(0, |l| l.register_mask)
+}
+
+/// The registers are those of its values: words follow when the kernel is lowered.
+fn same_registers(a: Op<'_>, b: Op<'_>) -> bool {
+    a.operand_pins().eq(b.operand_pins()) && a.result_pins() == b.result_pins()
+}
+
+/// What an instruction is to a collective.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    WarpSync,
+pub(crate) enum Mark {
+    Begin,
     End,
 }
 
-fn mark(isa: &Isa, form: isa::FormId) -> Option<Mark> {
-    match isa.form(form)?.mnemonic() {
-        "WARPSYNC" => Some(Mark::WarpSync),
-        "ENDCOLLECTIVE" => Some(Mark::End),
-        _ => None,
+impl Mark {
+    /// That of the instructions of a layout, which are all alike in it.
+    pub fn of(layout: &Layout) -> Option<Mark> {
+        let name = layout.name.as_str();
+        if name.starts_with("sass.WARPSYNC_") && name.split('.').any(|m| m == "COLLECTIVE") {
+            return Some(Mark::Begin);
+        }
+        name.starts_with("sass.ENDCOLLECTIVE_").then_some(Mark::End)
     }
 }
 

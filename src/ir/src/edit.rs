@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use isa::{Control, FieldError, FormId, Inst, Isa, Word};
 
+use crate::collective::same_collectives;
 use crate::kernel::{BlockId, Kernel, NONE, OpId, OpKind, ValueId};
 use crate::layout::{Flow, Layout};
 use crate::layouts::Layouts;
@@ -304,6 +305,9 @@ impl Kernel {
             next = rebuilt.map_err(|(op, reason)| self.refuse(op, reason))?;
         }
         next.layouts = layouts.into_list();
+        if !list.edits.is_empty() {
+            same_collectives(isa, self, &next).map_err(|why| self.refuse(OpId(0), why))?;
+        }
         *self = next;
         Ok(changes)
     }

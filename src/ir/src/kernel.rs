@@ -396,6 +396,11 @@ impl<'k> Op<'k> {
         (self.kernel.result_start[i]..self.kernel.result_start[i + 1]).map(ValueId)
     }
 
+    /// The registers of [`Op::operands`].
+    pub(crate) fn operand_pins(self) -> impl Iterator<Item = Pin> + 'k {
+        self.operands().iter().map(move |v| self.kernel.pins[v.index()])
+    }
+
     /// As [`Op::results`].
     pub(crate) fn result_pins(self) -> &'k [Pin] {
         let i = self.id.index();

@@ -43,7 +43,7 @@ mod ssa;
 mod syntax;
 
 pub use assemble::{MARK, Wordless, assemble, bind};
-pub use collective::{Collective, collectives, same_body};
+pub use collective::{Collective, collectives, same_body, same_collectives};
 pub use edit::{Change, Changes, Edit, EditError, EditList};
 pub use isomorphism::same_def_use;
 pub use kernel::{Block, BlockId, Def, Kernel, Op, OpAccess, OpId, OpKind, Use, Uses, ValueId};

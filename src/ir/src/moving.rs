@@ -10,6 +10,7 @@ use isa::{Control, FieldKind, Inst, Isa, Word};
 
 use crate::addressed;
 use crate::cfg::{Cfg, Decoded, Role, roles};
+use crate::collective::Mark;
 use crate::layouts::Layouts;
 use crate::returns::Addresses;
 use crate::source::Source;
@@ -397,8 +398,19 @@ pub fn free_places(isa: &'static Isa, source: &Source<'_>) -> Vec<u32> {
         code.layout_of(i)
             .is_some_and(|l| words[i].0 & l.reuse_flags(words[i]) != 0)
     };
+    // What lanes of several places run stays as it is.
+    let mut collective = false;
+    let mut in_collective = |i: usize| {
+        let inside = collective;
+        match code.layout_of(i).and_then(Mark::of) {
+            Some(Mark::Begin) => collective = true,
+            Some(Mark::End) => collective = false,
+            None => {}
+        }
+        inside
+    };
     (0..end)
-        .filter(|&i| i == 0 || !cached(i - 1))
+        .filter(|&i| !in_collective(i) && (i == 0 || !cached(i - 1)))
         .map(|i| i as u32)
         .collect()
 }

@@ -104,3 +104,112 @@ fn what_cannot_be_told_has_no_end() {
     let (_, all) = found("[B------:R-:W-:-:S05] ENDCOLLECTIVE ;\n[B------:R-:W-:-:S05] EXIT ;");
     assert!(matches!(all[..], [ir::Collective { end: None, .. }]), "{all:?}");
 }
+
+/// The kernel with its registers written into its words, lifted again.
+fn again(isa: &'static isa::Isa, kernel: &ir::Kernel) -> ir::Kernel {
+    let mut cleared = kernel.clone();
+    cleared.clear_registers();
+    let code = ir::lower(&cleared).unwrap_or_else(|e| panic!("{e}"));
+    ir::lift(isa, &ir::Source::new("two", isa.target(), &code)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn allocation_leaves_their_registers() {
+    let (isa, kernel) = lift(TWO);
+    for how in [
+        ir::Allocation::Fresh,
+        ir::Allocation::Scrambled(3),
+        ir::Allocation::Scrambled(4),
+    ] {
+        let mut other = kernel.clone();
+        let done = ir::allocate(&mut other, how, &ir::Constraints::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert!(done.groups.1 > 0, "{how:?}: nothing moved");
+        let other = again(isa, &other);
+        assert_eq!(ir::same_collectives(isa, &kernel, &other), Ok(()), "{how:?}");
+        let all = ir::collectives(isa, &other);
+        assert!(ir::same_body(&other, all[0], all[1]), "{how:?}");
+    }
+}
+
+#[test]
+fn allocation_refuses_what_it_cannot_tell() {
+    let without = TWO.replacen("ENDCOLLECTIVE", "NOP", 1);
+    let second = TWO.rfind("SHFL.IDX P0, R0, R11").expect("there");
+    let differs = TWO[..second].to_owned() + &TWO[second..].replacen("R11", "R10", 1);
+    for (listing, why) in [(without, "ends"), (differs, "differ in registers only")] {
+        let (_, mut kernel) = lift(&listing);
+        let refused = ir::allocate(&mut kernel, ir::Allocation::Fresh, &ir::Constraints::default());
+        assert!(refused.as_ref().is_err_and(|e| e.contains(why)), "{refused:?}");
+    }
+}
+
+#[test]
+fn no_edit_reaches_into_them() {
+    let (isa, kernel) = lift(TWO);
+    let all = ir::collectives(isa, &kernel);
+    let (begin, end) = (all[0].begin, all[0].end.expect("an end"));
+    let shfl = all[0].body(&kernel).next().expect("a body").id();
+    let nop = isa.decode(ir::nop(isa).expect("a NOP"));
+    let put = |before| ir::Edit::Insert {
+        before,
+        inst: nop,
+        operands: vec![ir::ValueId::constant(isa::RegFile::P)],
+    };
+    let number = kernel.op(shfl).operands()[1];
+    let seven = kernel
+        .ops()
+        .find_map(|op| op.results().find(|v| kernel.pin(*v).number() == 9));
+    let copy = ir::OpId(begin.0 - 3);
+    let edits = |edit: ir::Edit| ir::EditList { edits: vec![edit] };
+    for (edit, fine) in [
+        (put(begin), true),
+        (put(shfl), false),
+        (put(end), false),
+        (ir::Edit::Erase { op: shfl }, false),
+        (ir::Edit::Erase { op: end }, false),
+        (ir::Edit::Erase { op: begin }, false),
+        (ir::Edit::Move { op: copy, before: end }, false),
+        (
+            ir::Edit::SetPin {
+                value: number,
+                pin: ir::Pin::new(isa::RegFile::R, 40),
+            },
+            false,
+        ),
+        (
+            ir::Edit::SetPin {
+                value: seven.expect("R9"),
+                pin: ir::Pin::new(isa::RegFile::R, 40),
+            },
+            true,
+        ),
+        (
+            ir::Edit::ReplaceOperand {
+                op: shfl,
+                operand: 1,
+                value: seven.expect("R9"),
+            },
+            false,
+        ),
+        (
+            ir::Edit::SetControl {
+                op: shfl,
+                control: isa::Control::PLAIN,
+            },
+            true,
+        ),
+    ] {
+        let mut edited = kernel.clone();
+        let done = edited.apply(isa, &edits(edit.clone()));
+        assert_eq!(done.is_ok(), fine, "{edit:?}: {done:?}");
+    }
+}
+
+#[test]
+fn nothing_is_put_in_between() {
+    let isa = isa::Isa::for_target(isa::Target::Sm120).expect("tables");
+    let code = assemble_for(isa.target(), TWO);
+    let places = ir::free_places(isa, &ir::Source::new("two", isa.target(), &code));
+    let expected: Vec<u32> = (0..21).filter(|n| ![8, 9, 16, 17].contains(n)).collect();
+    assert_eq!(places, expected);
+}

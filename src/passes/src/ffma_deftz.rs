@@ -11,7 +11,7 @@
 //!
 //! **What it costs.** Nothing: FFMA has the same latency and throughput with and without flushing.
 
-use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count, instructions};
+use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count, instructions, of_collective};
 
 /// The modifier that flushes denormals.
 const FTZ: &str = "FTZ";
@@ -43,9 +43,10 @@ impl Pass for FfmaDeftz {
 
     fn run(&self, cx: &Context<'_>, kernel: &ir::Kernel, _options: &Options) -> Result<PassResult, Refusal> {
         let mut result = PassResult::default();
+        let stays = of_collective(cx.isa, kernel);
         for (_, op, inst) in instructions(kernel) {
             let is_ffma = cx.isa.form(inst.form).is_some_and(|f| f.mnemonic() == "FFMA");
-            if is_ffma && cx.isa.modifiers(inst).any(|m| m == FTZ) {
+            if is_ffma && !stays(op) && cx.isa.modifiers(inst).any(|m| m == FTZ) {
                 result.edits.edits.push(ir::Edit::EditModifiers {
                     op,
                     drop: vec![FTZ.into()],

@@ -52,7 +52,8 @@ pub struct Context<'a> {
     pub isa: &'static isa::Isa,
     /// Where the kernel's parameters lie in constant bank 0 (bytes), where the file says so.
     pub params: Option<(u32, u32)>,
-    /// Byte offsets, ascending, of instructions that the file names: they have to stay what and where they are.
+    /// Byte offsets, ascending, of instructions that have to stay what and where they are: the file names them, or they are of a collective
+    /// ([`ir::Collective`]), which lanes of other places run too.
     pub pinned: &'a [u64],
     /// What the kernel takes of the hardware.
     pub resources: &'a Resources,
@@ -158,6 +159,12 @@ pub fn instructions(kernel: &ir::Kernel) -> impl Iterator<Item = (u64, ir::OpId,
     let code = kernel.ops().filter_map(|op| op.inst().map(|inst| (op.id(), inst)));
     code.zip((0u64..).step_by(16))
         .map(|((id, inst), offset)| (offset, id, inst))
+}
+
+/// Whether an operation is of a collective, which lanes of other places run too: then it stays as it is.
+pub(crate) fn of_collective(isa: &isa::Isa, kernel: &ir::Kernel) -> impl Fn(ir::OpId) -> bool + use<> {
+    let all = ir::collectives(isa, kernel);
+    move |op| all.iter().any(|c| c.holds(op))
 }
 
 /// `1 site`, `2 sites`; `2 launches`.

@@ -11,7 +11,7 @@
 use ir::{Edit, Kernel, OpId};
 use sched::Model;
 
-use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count, instructions};
+use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count, instructions, of_collective};
 
 /// See the module's text.
 pub struct ReuseFlags;
@@ -41,11 +41,12 @@ impl Pass for ReuseFlags {
     fn run(&self, cx: &Context<'_>, kernel: &Kernel, _options: &Options) -> Result<PassResult, Refusal> {
         let ops: Vec<OpId> = instructions(kernel).map(|(_, op, _)| op).collect();
         let model = Model::of(kernel.target);
+        let stays = of_collective(cx.isa, kernel);
         let flags = sched::more_reuse(cx.isa, model, kernel).into_iter();
-        let edits = flags.map(|(at, control)| Edit::SetControl {
-            op: ops[at as usize],
-            control,
-        });
+        let flags = flags.map(|(at, control)| (ops[at as usize], control));
+        let edits = flags
+            .filter(|(op, _)| !stays(*op))
+            .map(|(op, control)| Edit::SetControl { op, control });
         let mut result = PassResult::default();
         result.edits.edits = edits.collect();
         (result.sites, result.ops) = (result.edits.edits.len(), result.edits.edits.len());

@@ -25,7 +25,10 @@ use isa::{Control, Inst, RegFile, Word};
 use crate::other_form::OtherForms;
 use crate::uniformity::{Agreement, Uniformity};
 use crate::values::{operands, prologue_end, reads_by_name, single_result};
-use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count, instructions, uniform_registers};
+use crate::{
+    Context, OptionSpec, Options, Pass, PassResult, Refusal, Skipped, count, instructions, of_collective,
+    uniform_registers,
+};
 
 /// See the module's text.
 pub struct ScalarToUniform;
@@ -107,6 +110,8 @@ struct Search<'k> {
     beginning: Option<OpId>,
     /// Candidates that have to go there.
     apart: BTreeSet<ValueId>,
+    /// Whether an operation is of a collective.
+    stays: Box<dyn Fn(OpId) -> bool>,
     /// Uniform values that stay, by operation, and why.
     skipped: BTreeMap<OpId, &'static str>,
 }
@@ -122,6 +127,7 @@ impl<'k> Search<'k> {
             candidates: BTreeMap::new(),
             beginning: None,
             apart: BTreeSet::new(),
+            stays: Box::new(of_collective(cx.isa, kernel)),
             skipped: BTreeMap::new(),
         };
         let prologue = prologue_end(kernel);
@@ -145,6 +151,8 @@ impl<'k> Search<'k> {
                 "it is in a function that is called"
             } else if !uniformity.convergence.together(op) && !behind(op.block()) {
                 "lanes may be apart there"
+            } else if (search.stays)(id) {
+                "lanes of several places run it"
             } else if cx.pinned.binary_search(&offset).is_ok() {
                 "the file names the instruction"
             } else {
@@ -253,6 +261,9 @@ impl<'k> Search<'k> {
             let Use::Operand(reader, _) = used else {
                 return Err("it is passed to a block argument");
             };
+            if (self.stays)(reader) {
+                return Err("lanes of several places run what reads it");
+            }
             let becomes_uniform = single_result(self.kernel, self.kernel.op(reader));
             if becomes_uniform.is_some_and(|v| self.candidates.contains_key(&v)) {
                 continue;

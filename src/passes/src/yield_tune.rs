@@ -11,7 +11,7 @@
 use ir::{Edit, Kernel, OpId};
 use isa::{Control, Inst, Isa};
 
-use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count};
+use crate::{Context, OptionSpec, Options, Pass, PassResult, Refusal, count, of_collective};
 
 /// Products that have to follow each other.
 pub const RUN: usize = 4;
@@ -47,8 +47,10 @@ impl Pass for YieldTune {
 
     fn run(&self, cx: &Context<'_>, kernel: &Kernel, _options: &Options) -> Result<PassResult, Refusal> {
         let mut result = PassResult::default();
+        let stays = of_collective(cx.isa, kernel);
         for block in kernel.blocks() {
-            let code: Vec<(OpId, Inst)> = block.ops().filter_map(|op| Some((op.id(), op.inst()?))).collect();
+            let own = block.ops().filter(|op| !stays(op.id()));
+            let code: Vec<(OpId, Inst)> = own.filter_map(|op| Some((op.id(), op.inst()?))).collect();
             for run in code.chunk_by(|(_, a), (_, b)| is_product(cx.isa, *a) && is_product(cx.isa, *b)) {
                 if run.len() < RUN {
                     continue;

@@ -2,7 +2,7 @@
 //!
 //! Values that share a register by construction (arguments and what is passed to them, tied operands) stay together, tuples stay
 //! consecutive and aligned, so no copy is needed and the instructions stay the same but for register numbers. What other code expects
-//! in a register stays there: arguments and results of calls, callees, barriers. The control words stay as they are, so registers that
+//! in a register stays there: arguments and results of calls, callees, barriers, what collectives read and write. The control words stay as they are, so registers that
 //! an instruction owns after issue are given to nobody meanwhile, as a latency model says; without one how long that is where no scoreboard
 //! tells is an estimate on the safe side ([`owned`]).
 //!
@@ -25,6 +25,7 @@ use webs::{Webs, file_size, top};
 
 pub use settle::settle;
 
+use crate::collective::has_collectives;
 use crate::kernel::{Kernel, ValueId};
 use crate::layout::Flow;
 use crate::pin::Pin;
@@ -69,7 +70,7 @@ const ALLOCATED: [RegFile; 4] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::U
 pub fn allocate(kernel: &mut Kernel, how: Allocation, constraints: &Constraints) -> Result<Allocated, String> {
     let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
     let reserved = |pin: Pin| constraints.reserved.contains(&pin);
-    let mut webs = Webs::new(kernel, &reserved)?;
+    let mut webs = Webs::new(isa, kernel, &reserved)?;
     let within_limits = limit::bound(isa, kernel, &mut webs);
     let interference = Interference::new(isa, kernel, &webs, constraints.in_flight.as_deref())?;
     // The kernel as it is must be understood.
@@ -143,7 +144,8 @@ pub fn top_register(kernel: &Kernel) -> u16 {
 fn stays(isa: &Isa, kernel: &Kernel, interference: &Interference, within_limits: bool, file: RegFile) -> bool {
     let unknown = match file {
         RegFile::R => !within_limits,
-        RegFile::UR | RegFile::UP => interference.uniform_fixed,
+        // A warp has one of each, and nobody knows which ways take turns there.
+        RegFile::UR | RegFile::UP => interference.uniform_fixed || has_collectives(kernel),
         _ => false,
     };
     unknown || is_held(isa, kernel, file)

@@ -40,7 +40,7 @@ pub fn settle(kernel: &mut Kernel, constraints: &Constraints) -> Result<usize, S
 fn move_apart(kernel: &mut Kernel, constraints: &Constraints) -> Result<usize, String> {
     let isa = Isa::for_target(kernel.target).map_err(|e| e.to_string())?;
     let reserved = |pin: Pin| constraints.reserved.contains(&pin);
-    let mut webs = Webs::new(kernel, &reserved)?;
+    let mut webs = Webs::new(isa, kernel, &reserved)?;
     let within_limits = limit::bound(isa, kernel, &mut webs);
     let interference = Interference::new(isa, kernel, &webs, constraints.in_flight.as_deref())?;
     let homeless = in_the_way(kernel, &webs, &interference);

@@ -3,7 +3,7 @@
 //! A lane is a set of values in one register: an argument and what is passed to it, a result and the operand that it is tied to. A
 //! cluster is a set of lanes at fixed distances: what one instruction names as a tuple. Allocation places clusters.
 
-use isa::RegFile;
+use isa::{Isa, RegFile};
 
 use crate::kernel::{Def, Kernel, OpId, OpKind, ValueId};
 use crate::layout::{Flow, Slot};
@@ -91,8 +91,8 @@ struct Need {
 }
 
 impl Webs {
-    /// Fails for a kernel with opaque words, or whose pins contradict what must lie together.
-    pub fn new(kernel: &Kernel, reserved: &dyn Fn(Pin) -> bool) -> Result<Webs, String> {
+    /// Fails for a kernel with opaque words, whose pins contradict what must lie together, or with collectives that are not understood.
+    pub fn new(isa: &Isa, kernel: &Kernel, reserved: &dyn Fn(Pin) -> bool) -> Result<Webs, String> {
         let values = kernel.values().len();
         let mut joined = Joined {
             parent: (0..values as u32).map(|v| (v, 0)).collect(),
@@ -117,6 +117,9 @@ impl Webs {
         }
         pin_environment(kernel, &mut needs);
         for value in kernel.values().filter(|v| reserved(kernel.pin(*v))) {
+            needs[value.index()].fixed = true;
+        }
+        for value in crate::collective::fixed_values(isa, kernel)? {
             needs[value.index()].fixed = true;
         }
         Ok(Self::clusters(kernel, &mut joined, &needs))
