@@ -66,7 +66,9 @@ impl Pass for CopyProp {
                 .map(|used| reader(kernel, copy, id, source, used))
                 .collect();
             let readers = match readers {
-                Ok(list) if named(&id) || list.iter().any(|(op, _)| named(op)) => Err("one of them has to stay as it is"),
+                Ok(list) if named(&id) || list.iter().any(|(op, _)| named(op)) => {
+                    Err("one of them has to stay as it is")
+                }
                 other => other,
             };
             match readers {

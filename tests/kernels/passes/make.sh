@@ -8,4 +8,5 @@ for sm in sm_75 sm_80 sm_87 sm_90a sm_120a; do
   nvcc -cubin -arch="$sm" -O3 -o "$sm/registers.cubin" registers.cu
   nvcc -cubin -arch="$sm" -O3 -o "$sm/loads.cubin" loads.cu
   nvcc -cubin -arch="$sm" -O3 -o "$sm/rows.cubin" rows.cu
+  nvcc -cubin -arch="$sm" -O3 -o "$sm/meeting.cubin" meeting.cu
 done
