@@ -49,6 +49,8 @@ pub(crate) struct Fixer<'m> {
     ends: HashMap<Way, State>,
     /// In flight behind functions that are called.
     returns: Returns,
+    /// What functions left in flight for a caller that needs to know when it is done, and no scoreboard told: they wait for it themselves.
+    kept: HashSet<(u32, u16, bool)>,
     /// When each instruction issues, by a clock of its block.
     clock: Vec<u64>,
     /// In this round.
@@ -97,6 +99,7 @@ impl<'m> Fixer<'m> {
         Fixer {
             clock: vec![0; code.steps.len()],
             returns: Returns::of(&code),
+            kept: HashSet::new(),
             code,
             model,
             signalling,
@@ -236,26 +239,30 @@ impl<'m> Fixer<'m> {
             state.wait_for_count(scoreboard, most);
         }
         self.drop_what_is_over(at, state, now)?;
+        self.drop_what_is_kept(at, state, now)?;
         for d in self.dependences(at, state, busy) {
             let Some(flight) = state.flights.iter().find(|f| f.key() == d.flight.key()).copied() else {
                 continue; // an earlier wait tells of it
             };
             let d = Dependence { flight, ..d };
+            // Where some of a class signal a scoreboard, the class takes a time that is not fixed.
+            let signals = self.signalling.contains(&(flight.class, flight.write));
             let scoreboard = match self.model.lack(&self.code, &d) {
                 Lack::Nothing | Lack::Cycles(..) => continue,
                 Lack::Wait => self.awaited(&d),
-                Lack::Scoreboard => self.signal(&d, state, now)?,
-                // Where some of a class signal a scoreboard, the class takes a time that is not fixed.
-                Lack::Number if self.signalling.contains(&(flight.class, flight.write)) => {
-                    self.signal(&d, state, now)?
-                }
-                Lack::Number if self.anew => {
+                Lack::Number if !signals && self.anew => {
                     return Err(Stuck {
                         at: flight.step,
                         why: "how long it takes is not known",
                     });
                 }
-                Lack::Number => continue,
+                Lack::Number if !signals => continue,
+                _ if self.is_left(&flight, at) => {
+                    self.changed |= self.kept.insert(flight.key());
+                    state.flights.retain(|f| f.key() != flight.key());
+                    continue;
+                }
+                Lack::Scoreboard | Lack::Number => self.signal(&d, state, now)?,
             };
             if self.was_told(at, &flight, scoreboard) {
                 state.flights.retain(|f| f.key() != flight.key());
@@ -319,19 +326,43 @@ impl<'m> Fixer<'m> {
             let Some(flight) = counted.find(|f| over(limit, f)).copied() else {
                 return Ok(());
             };
-            let d = Dependence {
-                kind: if flight.write { Kind::Raw } else { Kind::War },
-                flight,
-                at,
-                port: Port::R,
-                class: flight.class,
-            };
-            let scoreboard = match flight.release {
-                0 => self.signal(&d, state, now)?,
-                _ => self.awaited(&d),
-            };
-            self.wait_for(at, scoreboard, state)?;
+            self.wait_until_done(at, flight, state, now)?;
         }
+    }
+
+    /// Waits, where a function returns, for what it left in flight for a caller whom nothing tells of it.
+    fn drop_what_is_kept(&mut self, at: u32, state: &mut State, now: u64) -> Result<(), Stuck> {
+        if self.code.steps[at as usize].flow != Flow::Return {
+            return Ok(());
+        }
+        loop {
+            let kept = |f: &&Flight| self.kept.contains(&f.key()) && !self.is_left(f, at);
+            let Some(flight) = state.flights.iter().find(kept).copied() else {
+                return Ok(());
+            };
+            self.wait_until_done(at, flight, state, now)?;
+        }
+    }
+
+    /// Waits for a scoreboard that tells of a flight, which is given one if it has none.
+    fn wait_until_done(&mut self, at: u32, flight: Flight, state: &mut State, now: u64) -> Result<(), Stuck> {
+        let d = Dependence {
+            kind: if flight.write { Kind::Raw } else { Kind::War },
+            flight,
+            at,
+            port: Port::R,
+            class: flight.class,
+        };
+        let scoreboard = match flight.release {
+            0 => self.signal(&d, state, now)?,
+            _ => self.awaited(&d),
+        };
+        self.wait_for(at, scoreboard, state)
+    }
+
+    /// Whether a function left it in flight that is called by the one around an instruction.
+    fn is_left(&self, flight: &Flight, at: u32) -> bool {
+        self.returns.is_left(&self.code, flight, self.code.block_of(at))
     }
 
     /// A scoreboard to wait for that tells of a dependence.
@@ -344,7 +375,7 @@ impl<'m> Fixer<'m> {
 
     /// Gives the earlier instruction of a dependence, or one behind it that tells of it, a scoreboard.
     fn signal(&mut self, d: &Dependence, state: &mut State, now: u64) -> Result<u8, Stuck> {
-        if self.returns.is_left(&self.code, &d.flight, self.code.block_of(d.at)) {
+        if self.is_left(&d.flight, d.at) {
             return Err(Stuck {
                 at: d.flight.step,
                 why: "what calls its function needs to know when it is done, and no scoreboard tells",
@@ -508,9 +539,9 @@ impl<'m> Fixer<'m> {
 
     /// The last call among instructions of a block, if the function left the flight behind.
     fn left_by(&self, flight: &Flight, mut steps: std::ops::Range<u32>) -> Option<u32> {
-        let block = self.code.block_of(steps.start);
+        let first = steps.start;
         let call = steps.rfind(|n| self.code.steps[*n as usize].flow == Flow::Call)?;
-        self.returns.is_left(&self.code, flight, block).then_some(call)
+        self.is_left(flight, first).then_some(call)
     }
 
     /// Lets more cycles go by where the functions return that an instruction calls.
