@@ -1,8 +1,8 @@
 //! Scheduling bits from scratch, for instructions in the order that they have.
 //!
 //! What the bits were counts only where the model cannot see what they guard: a scoreboard that tells of something else than a register, or
-//! that `DEPBAR` counts, keeps its number, its signals and its waits; what was over at a fence, a return or a call of unknown code is over
-//! there again.
+//! that `DEPBAR` counts, keeps its number, its signals and its waits; what was over at a fence, a `NOP`, a return or a call of unknown code is
+//! over there again.
 
 use std::collections::HashMap;
 
@@ -176,7 +176,7 @@ fn first_stall(step: &Step, known: u8) -> u8 {
     }
 }
 
-/// What is in flight at fences, returns and calls of unknown code. A function leaves nothing for its callers: no scoreboard that it signals anew
+/// What is in flight at fences, `NOP`s, returns and calls of unknown code. A function leaves nothing for its callers: no scoreboard that it signals anew
 /// would be one that they wait for, nor do its last cycles stay. Nor is anything left for unknown code that takes a fixed time.
 fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
     let mut limits = HashMap::new();
@@ -192,7 +192,7 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
             }
             let leaves = step.flow == Flow::Return || step.flow == Flow::Call && step.callee.is_none();
             let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER)) && can_wait(code.isa, step);
-            if leaves || fences {
+            if leaves || fences || code.only_waits(step) {
                 let mut limit = state.clone();
                 if leaves {
                     let told = |f: &Flight| f.release != 0 || f.limit > FAR;

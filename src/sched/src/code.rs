@@ -379,6 +379,17 @@ impl Code {
         guard.is_some_and(|(file, n, negated)| negated && self.isa.is_zero(file, n))
     }
 
+    /// Whether an instruction does nothing but wait (`NOP`). `ptxas` puts one behind what acquires in a block of threads: what comes behind it relies on
+    /// what was over there, even if an instruction before it did the waiting.
+    pub(crate) fn only_waits(&self, step: &Step) -> bool {
+        let touches = self
+            .reads(step)
+            .iter()
+            .any(|t| !matches!(t.port, Port::Guard | Port::UGuard))
+            || !step.writes.is_empty();
+        step.class.is_some() && !touches && step.effects.is_none() && step.flow == Flow::None
+    }
+
     /// The block of an instruction.
     pub fn block_of(&self, step: u32) -> usize {
         self.blocks.partition_point(|b| b.end <= step)

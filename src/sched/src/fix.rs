@@ -317,10 +317,11 @@ impl<'m> Fixer<'m> {
                 return Ok(());
             };
             // A fence is for memory: it asks whether loads are done, not whether operands were read.
-            let leaves = self.code.steps[at as usize].flow != Flow::None;
+            let step = &self.code.steps[at as usize];
+            let is_all = step.flow != Flow::None || self.code.only_waits(step);
             let counts = |f: &&Flight| {
                 let effects = self.code.steps[f.step as usize].effects;
-                told(f) && (leaves || f.write && effects.has(Effects::READ.union(Effects::ATOMIC)))
+                told(f) && (is_all || f.write && effects.has(Effects::READ.union(Effects::ATOMIC)))
             };
             let mut counted = state.flights.iter().filter(counts);
             let Some(flight) = counted.find(|f| over(limit, f)).copied() else {

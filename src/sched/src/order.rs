@@ -33,6 +33,7 @@ fn is_wall(code: &Code, step: &Step) -> bool {
         || step.counted.is_some()
         || step.wait != step.control.wait
         || code.never_happens(step)
+        || code.only_waits(step)
         || orders.iter().any(|e| step.effects.has(*e))
 }
 

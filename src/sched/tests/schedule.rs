@@ -74,6 +74,36 @@ fn passes(earlier: &str, later: &str) -> bool {
     place(2) < place(1)
 }
 
+/// What acquires within a block of threads says so by a `NOP` behind it, as `ptxas` has it for `ld.acquire.cta` and `atom.acquire.cta`: what comes behind
+/// that issues when the access is done, whoever waits for it.
+#[test]
+fn what_was_over_at_a_nop_is_over_there_again() {
+    let target = Target::Sm90;
+    let isa = Isa::for_target(target).expect("embedded");
+    for nop in [
+        "[B--2---:R-:W-:-:S04] NOP",
+        "[B--2---:R-:W-:-:S04] IADD3 R10, R2, R2, RZ\n[B------:R-:W-:-:S02] NOP",
+    ] {
+        let listing = format!(
+            "[B------:R-:W2:-:S01] LDG.E.STRONG.SM R2, desc[UR4][R4.64]
+             [B------:R-:W0:-:S01] MUFU.RCP R9, R12
+             {nop}
+             [B------:R-:W2:-:S04] LDG.E R7, desc[UR4][R4.64+0x8]
+             [B0-2---:R-:W-:-:S05] IADD3 R7, R7, R9, RZ
+             [B------:R-:W-:-:S05] EXIT"
+        );
+        let scheduled = schedule(isa, Model::of(target), &common::kernel_for(target, &listing), &|_| true)
+            .expect("nothing is unknown");
+        let at = |old: u32| scheduled.order.iter().position(|n| *n == old).expect("all are there");
+        let nop = 1 + nop.lines().count();
+        assert_eq!(at(nop as u32), nop);
+        let controls: Vec<Control> = scheduled.words.iter().map(|w| Control::of(*w)).collect();
+        let told = controls[at(0)].write_barrier.expect("it is told of");
+        let waits = controls[at(0)..=nop].iter().any(|c| c.wait >> told & 1 == 1);
+        assert!(waits && at(0) < nop, "{:?}", columns(&scheduled.words));
+    }
+}
+
 /// What another warp wrote before is read behind what says so: an atomic operation may acquire with no fence, and so may a load of shared memory.
 #[test]
 fn what_may_acquire_stays_in_front() {
