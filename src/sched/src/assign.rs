@@ -190,7 +190,7 @@ fn limits(code: &Code, model: &Model) -> HashMap<u32, State> {
             if let Some((scoreboard, most)) = step.counted {
                 state.wait_for_count(scoreboard, most);
             }
-            let leaves = step.flow == Flow::Return || step.flow == Flow::Call && step.callee.is_none();
+            let leaves = step.flow == Flow::Return || step.leaves();
             let fences = step.effects.has(Effects::FENCE.union(Effects::BARRIER)) && can_wait(code.isa, step);
             if leaves || fences || code.only_waits(step) {
                 let mut limit = state.clone();

@@ -153,6 +153,9 @@ pub struct Guard {
     pub negated: bool,
 }
 
+/// No more collectives are followed that may meet: each enters the bodies of all.
+const CROWD: usize = 1024;
+
 /// What counts groups of matrix products (`gsb0`), as a scoreboard behind the six others.
 pub const GROUPS: u8 = 6;
 
@@ -184,6 +187,8 @@ pub struct Step {
     pub counted: Option<(u8, u8)>,
     /// The block that a call enters, where it is known: not that of a call to an address in a register, nor of one that is yet to be linked.
     pub callee: Option<u32>,
+    /// A number that collectives share whose lanes may meet: where they begin.
+    pub meets: Option<u32>,
     /// Of matrix products of warpgroups the one that tells that its group is done, as a bit beside those of scoreboards; else 0.
     pub group: u8,
     /// Those of `wait` that it names by its own meaning.
@@ -201,6 +206,11 @@ impl Step {
             word: self.word,
             form: self.form,
         }
+    }
+
+    /// Whether it calls code of which nothing is known.
+    pub(crate) fn leaves(&self) -> bool {
+        self.flow == Flow::Call && self.callee.is_none() && self.meets.is_none()
     }
 
     /// What it waits for as it issues, so that a signal that is not counted yet is missed: scoreboards of its control word, and [`GROUPS`], as bits.
@@ -226,6 +236,8 @@ pub struct Code {
     /// Blocks that an address can name: functions of the section, and what no branch leads to. A kernel's beginning is none of them, nor is a
     /// function of which the file shows that only calls by name enter it.
     named: Vec<u32>,
+    /// By [`Step::meets`]: the blocks that are bodies of those collectives.
+    bodies: Vec<Vec<u32>>,
 }
 
 impl Code {
@@ -239,6 +251,7 @@ impl Code {
             succ_start: vec![0],
             succs: Vec::new(),
             named: Vec::new(),
+            bodies: Vec::new(),
         };
         let labels = labels(kernel);
         let mut writes = Vec::new();
@@ -258,7 +271,73 @@ impl Code {
         if let Some((arrive, product)) = classes.named("arrive").zip(classes.named("gmma")) {
             code.products(arrive, product);
         }
+        code.collectives(kernel);
         code
+    }
+
+    /// A collective is as a call of all bodies that its lanes may find themselves in: whose lanes meet, the body of one of them runs for all, and
+    /// behind it each lane goes on where its own collective ends. So blocks end where one begins, and where one ends there is a return.
+    fn collectives(&mut self, kernel: &Kernel) {
+        let all = ir::collectives(self.isa, kernel);
+        if all.is_empty() {
+            return;
+        }
+        let code = kernel.ops().filter(|op| op.kind().is_code());
+        let places: Vec<_> = code.map(|op| op.id()).collect();
+        let place = |op| places.partition_point(|p| *p < op);
+        let mut groups: HashMap<Vec<u128>, Vec<u32>> = HashMap::new();
+        for one in all {
+            let begin = place(one.begin);
+            let Some(end) = one.end.map(place) else {
+                self.steps[begin].class = None; // nobody knows where that leads
+                continue;
+            };
+            self.steps[begin].flow = Flow::Call;
+            self.steps[end].flow = Flow::Return;
+            let body = self.steps[begin + 1..end].iter();
+            let body = body.map(|s| s.word.0 & !isa::control::MASK).collect();
+            groups.entry(body).or_default().push(begin as u32);
+        }
+        let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
+        groups.sort_unstable();
+        for (n, begins) in groups.iter().enumerate() {
+            for begin in begins {
+                let step = &mut self.steps[*begin as usize];
+                step.meets = Some(n as u32);
+                step.class = step.class.filter(|_| begins.len() <= CROWD);
+            }
+        }
+        self.cut_at_collectives();
+        let behind = |begin: &u32| self.block_of(*begin + 1) as u32;
+        self.bodies = groups.iter().map(|g| g.iter().map(behind).collect()).collect();
+    }
+
+    /// Ends blocks where a collective begins, and renumbers them.
+    fn cut_at_collectives(&mut self) {
+        let old = std::mem::take(&mut self.blocks);
+        let (starts, succs) = (std::mem::take(&mut self.succ_start), std::mem::take(&mut self.succs));
+        let mut numbers = Vec::with_capacity(old.len());
+        self.succ_start.push(0);
+        for (b, block) in old.into_iter().enumerate() {
+            numbers.push(self.blocks.len() as u32);
+            let begin = block.clone().find(|at| self.steps[*at as usize].meets.is_some());
+            let first = block.start..begin.map_or(block.end, |begin| begin + 1);
+            self.blocks.push(first.clone());
+            self.succs.extend(&succs[starts[b] as usize..starts[b + 1] as usize]);
+            self.succ_start.push(self.succs.len() as u32);
+            if begin.is_some() {
+                self.blocks.push(first.end..block.end);
+                self.succ_start.push(self.succs.len() as u32);
+            }
+        }
+        let callees = self.steps.iter_mut().filter_map(|s| s.callee.as_mut());
+        let all = self.succs.iter_mut().chain(&mut self.named).chain(callees);
+        all.for_each(|b| *b = numbers[*b as usize]);
+    }
+
+    /// Whether a block is the body of a collective: others are to be the same.
+    pub(crate) fn is_body(&self, block: usize) -> bool {
+        self.bodies.iter().any(|group| group.contains(&(block as u32)))
     }
 
     /// Products of warpgroups. `WARPGROUP.ARRIVE` says that the registers are there which those behind it use, up to the next one: so it is as
@@ -334,6 +413,7 @@ impl Code {
             named: set,
             left_out: left_out.map(|a| (reg(a.file, a.reg), a.dir)).collect(),
             counted,
+            meets: None,
             callee: label.and_then(|label| labels.get(&label).copied()),
             reads: start..middle,
             writes: middle..self.touches.len() as u32,
@@ -413,10 +493,12 @@ impl Code {
         &self.touches[step.writes.start as usize..step.writes.end as usize]
     }
 
-    /// The blocks that a call may enter: of one to an address, all that an address can name.
+    /// The blocks that a call may enter: of one to an address, all that an address can name; where a collective begins, those that its lanes may
+    /// go through.
     pub fn callees<'a>(&'a self, step: &'a Step) -> &'a [u32] {
-        match step.flow {
-            Flow::Call if step.callee.is_none() => &self.named,
+        match (step.meets, step.flow) {
+            (Some(group), _) => &self.bodies[group as usize],
+            (None, Flow::Call) if step.callee.is_none() => &self.named,
             _ => step.callee.as_slice(),
         }
     }
@@ -504,7 +586,7 @@ pub fn same_timing(a: &Code, b: &Code) -> bool {
                 s.wait,
                 s.counted,
                 s.group,
-                s.callee,
+                (s.callee, s.meets),
                 s.effects,
                 s.early_predicate,
             )

@@ -597,6 +597,14 @@ impl<'m> Fixer<'m> {
             if missing == 0 {
                 continue;
             }
+            // What a collective leaves is not there sooner because that begins later.
+            if self.code.steps[last as usize].meets.is_some() && way != Way::Call(last) {
+                for end in self.returns.ends(&self.code, &self.code.steps[last as usize]) {
+                    if u16::from(self.stall(end, missing)) < missing && self.drain(end).is_err() {
+                        return;
+                    }
+                }
+            }
             let added = u16::from(self.stall(last, missing));
             let elapsed = match added < missing {
                 true if self.drain(last).is_ok() => FAR,

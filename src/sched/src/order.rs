@@ -12,7 +12,7 @@ use crate::walk::Kind;
 /// An order of all instructions: at each place, the number of the one that goes there.
 pub(crate) fn order(code: &Code, model: &Model, may_move: &dyn Fn(u32) -> bool) -> Vec<u32> {
     let mut order: Vec<u32> = (0..code.steps.len() as u32).collect();
-    for block in &code.blocks {
+    for (_, block) in code.blocks.iter().enumerate().filter(|(b, _)| !code.is_body(*b)) {
         let mut start = block.start;
         for at in block.clone() {
             if is_wall(code, &code.steps[at as usize]) || !may_move(at) {
