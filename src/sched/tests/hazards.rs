@@ -743,6 +743,55 @@ fn constants_by_a_uniform_register_read_it_late() {
     assert_eq!(hazards("B------"), [Hazard::NotAwaited]);
 }
 
+/// Compares, minima and maxima of halves are a pipe of their own, as `tests/oracles/pairs.py` shows: from and to sums and integer instructions it is
+/// a cycle more than within it.
+#[test]
+fn halves_are_compared_on_a_pipe_of_their_own() {
+    let (max, compare, logic) = (
+        "HMNMX2 R4, R5, R6, !PT",
+        "HSET2.BF.GT.AND R4, R5, R6, PT",
+        "LOP3.LUT R4, R5, R6, R7, 0x1e, !PT",
+    );
+    for (target, earlier, later, cycles) in [
+        (Target::Sm87, logic, max, 5),
+        (Target::Sm87, max, logic, 5),
+        (Target::Sm87, max, compare, 4),
+        (Target::Sm87, compare, max, 4),
+        (Target::Sm120, compare, max, 4),
+        (Target::Sm120, logic, max, 5),
+        (Target::Sm89, "HADD2 R4, R5, R6", max, 5),
+        (Target::Sm89, compare, "HADD2 R4, R5, R6", 5),
+        (
+            Target::Sm100,
+            "ISETP.GT.AND P0, PT, R5, R6, PT",
+            "HSETP2.LT.AND P1, PT, R5, R6, P0",
+            13,
+        ),
+        (
+            Target::Sm120,
+            "ISETP.GT.AND P0, PT, R5, R6, PT",
+            "HSETP2.LT.AND P1, PT, R5, R6, P0",
+            5,
+        ),
+        (
+            Target::Sm87,
+            "HSETP2.GT.AND P0, PT, R5, R6, PT",
+            "HSETP2.LT.AND P1, PT, R5, R6, P0",
+            5,
+        ),
+    ] {
+        let later = later.replacen("R4, R5", "R10, R4", 1);
+        let code = |stall: u32| {
+            let (yields, stall) = if stall > 11 { ("Y", stall) } else { ("-", stall) };
+            format!(
+                "[B------:R-:W-:{yields}:S{stall:02}] {earlier}\n[B------:R-:W-:-:S05] {later}\n[B------:R-:W-:-:S05] EXIT"
+            )
+        };
+        clean_on(target, &code(cycles));
+        one_on(target, &code(cycles - 1), Hazard::Stall, Some(0), 0x10);
+    }
+}
+
 /// Mined, from kernels whose uniform addresses `tests/oracles/latencies.py` makes; no number of another load is taken for it.
 #[test]
 fn a_uniform_address_is_there_before_a_constant_is_loaded_from_it() {
