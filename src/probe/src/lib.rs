@@ -21,3 +21,4 @@ mod rules;
 pub mod seeds;
 pub mod tables;
 pub mod text;
+pub mod told;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sass2mlir_probe::{access, assign, check, fillers, flow, hazards, mine, repair, seeds, tables};
+use sass2mlir_probe::{access, assign, check, fillers, flow, hazards, mine, repair, seeds, tables, told};
 
 /// Makes and checks the opcode tables by asking nvdisasm.
 #[derive(Parser)]
@@ -39,6 +39,8 @@ enum Command {
     CheckAssign(assign::Args),
     /// Gate: kernels whose instructions changed places are made free of hazards again, by the fewest changes
     CheckRepair(repair::Args),
+    /// Gate: of what NVIDIA's compiler always has a scoreboard tell, the latency model asks for one
+    Told(told::Args),
     /// Gate: reads, writes and live registers of real cubins are those of nvdisasm -plr
     CheckLive(flow::live::Args),
 }
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::CheckHazards(args) => hazards::run(&args),
         Command::CheckAssign(args) => assign::run(&args),
         Command::CheckRepair(args) => repair::run(&args),
+        Command::Told(args) => told::run(&args),
         Command::CheckAccess(args) => access::check::run(&args),
         Command::CheckAccessKernels(args) => access::kernels::run(&args),
         Command::CheckFlow(args) => flow::run(&args),

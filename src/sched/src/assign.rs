@@ -26,7 +26,7 @@ use crate::walk::{self, Rules};
 pub fn assign(isa: &'static Isa, model: &Model, kernel: &Kernel) -> Result<Vec<Word>, Unrepaired> {
     let code = understood(isa, model, kernel)?;
     let facts = Facts::of(&code, model);
-    let assigned = assign_to(code, model, facts)?;
+    let assigned = assign_to(code, model.anew(), facts)?;
     Ok(assigned.words())
 }
 
@@ -49,6 +49,7 @@ pub fn schedule(
 ) -> Result<Scheduled, Unrepaired> {
     let code = understood(isa, model, kernel)?;
     let facts = Facts::of(&code, model);
+    let model = model.anew();
     let listed = order(&code, model, &|at| {
         may_move(at) && !facts.pins(&code.steps[at as usize])
     });

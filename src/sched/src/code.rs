@@ -454,7 +454,7 @@ impl Code {
     }
 
     /// Whether an instruction is never executed, as `@!PT LDS RZ, [RZ]` is not.
-    pub(crate) fn never_happens(&self, step: &Step) -> bool {
+    pub fn never_happens(&self, step: &Step) -> bool {
         let guard = self.isa.guard(step.inst());
         guard.is_some_and(|(file, n, negated)| negated && self.isa.is_zero(file, n))
     }

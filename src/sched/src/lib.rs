@@ -14,7 +14,7 @@
 //! - `spread.csv`: how much sooner or later than `alu` other classes read what only `alu` was seen to read.
 //! - `akin.csv`: classes that were seen too rarely, and those whose numbers they take.
 //! - `queues.csv`: which classes read operands or give results in order, and hand on what they sum up.
-//! - `told.csv`: classes of whose results, or operands, only a scoreboard tells on some targets.
+//! - `told.csv`: classes of whose results, or operands, only a scoreboard tells on some targets (`new`: only where bits are assigned anew).
 //! - `views.csv`: fences that a scoreboard tells of, and what must come behind: seen in what `ptxas` makes of each PTX instruction behind
 //!   each fence.
 

@@ -65,6 +65,8 @@ pub struct Model {
     times: Times,
     /// By class: only a scoreboard tells of it, though on other targets it takes a number of cycles.
     told: Vec<bool>,
+    /// The model for code that is scheduled anew, where that asks for more.
+    anew: Option<Box<Model>>,
     /// The least stall count behind a mnemonic in vendor code.
     stalls: HashMap<&'static str, u8>,
 }
@@ -126,10 +128,21 @@ impl Model {
     /// The model of a target, made at its first use.
     pub fn of(target: Target) -> &'static Model {
         static MODELS: [OnceLock<Model>; Target::ALL.len()] = [const { OnceLock::new() }; Target::ALL.len()];
-        MODELS[target as usize].get_or_init(|| Model::new(target))
+        MODELS[target as usize].get_or_init(|| {
+            let mut model = Model::new(target, false);
+            let anew = Model::new(target, true);
+            model.anew = (anew.told != model.told).then(|| Box::new(anew));
+            model
+        })
     }
 
-    fn new(target: Target) -> Model {
+    /// For whoever assigns scheduling bits: as this one, but a scoreboard tells of all of which the newest compiler has one tell, also where
+    /// code that an older one made relies on a number of cycles.
+    pub fn anew(&self) -> &Model {
+        self.anew.as_deref().unwrap_or(self)
+    }
+
+    fn new(target: Target, anew: bool) -> Model {
         let tables = Tables::of(target);
         let mut model = Model::bare();
         model.read_nak(&tables);
@@ -140,7 +153,7 @@ impl Model {
         model.spread(&nak);
         model.loads_overwrite();
         model.take_from_kin(&tables);
-        model.read_told(&tables);
+        model.read_told(target, &tables, anew);
         model.sum_up();
         model
     }
@@ -152,6 +165,11 @@ impl Model {
         model.read_nak(&tables);
         model.sum_up();
         model
+    }
+
+    /// The name of a target's tables.
+    pub fn tables(target: Target) -> &'static str {
+        Tables::of(target).name
     }
 
     /// Whether one table of mined numbers is for both.
@@ -171,6 +189,7 @@ impl Model {
             adu: classes.named("adu"),
             times: Times::new(&classes),
             told: vec![false; n],
+            anew: None,
             stalls: HashMap::new(),
             classes,
         };
@@ -340,14 +359,28 @@ impl Model {
         }
     }
 
-    fn read_told(&mut self, tables: &Tables) {
+    fn read_told(&mut self, target: Target, tables: &Tables, anew: bool) {
+        let target = target.to_string();
         for line in TOLD.lines().skip(1) {
-            let mut cells = line.splitn(3, ',');
-            let (of, classes) = (cells.next().unwrap_or(""), cells.next().unwrap_or(""));
-            if of.split(' ').any(|t| t == tables.mined.0) {
-                self.list(classes)
-                    .into_iter()
-                    .for_each(|c| self.told[usize::from(c.0)] = true);
+            let cells: Vec<&str> = line.splitn(5, ',').collect();
+            let [of, classes, what, code, _] = cells[..] else {
+                continue;
+            };
+            let is_here = of.split(' ').any(|t| t == tables.mined.0 || t == target);
+            if !is_here || code == "new" && !anew {
+                continue;
+            }
+            let of_results = |kind: &Kind| (*kind != Kind::War) == (what == "results");
+            for class in self.list(classes) {
+                self.told[usize::from(class.0)] = true;
+                // Numbers that are another target's, or another compiler's.
+                let n = self.classes.all().count();
+                for kind in Kind::ALL.iter().filter(|k| what == "all" || of_results(k)) {
+                    for port in Port::ALL.iter().filter(|p| **p != Port::B) {
+                        let at = self.place_of(*kind, *port, class, ClassId(0));
+                        self.needs[at..at + n].fill(None);
+                    }
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{isa, kernel};
+use common::{isa, kernel, kernel_for};
 use cubin::Image;
 use ir::{Flow, Kernel, Source};
 use isa::{Control, Isa, Target, Word};
@@ -419,4 +419,35 @@ fn own_kernels_are_clean_and_no_slower() {
         scheduled += cycles(&moved);
     });
     assert!(assigned <= old && scheduled <= assigned, "{old} {assigned} {scheduled}");
+}
+
+/// Where the newest compiler always has a scoreboard tell, so does whoever assigns anew; it is an error without only where none ever did.
+#[test]
+fn what_takes_cycles_elsewhere_is_told_of() {
+    let double = "[B------:R-:W-:-:S10] DADD R4, R6, R8
+                  [B------:R-:W-:-:S10] DADD R10, R4, R8
+                  [B------:R-:W-:-:S05] EXIT";
+    let product = "[B------:R-:W-:-:S10] IMMA.16816.S8.S8 R4, R8.ROW, R10.COL, RZ
+                   [B------:R-:W-:-:S10] NOP
+                   [B------:R-:W-:-:S10] NOP
+                   [B------:R-:W-:-:S10] FADD R0, R4, R5
+                   [B------:R-:W-:-:S05] EXIT";
+    for (target, listing, errors, told) in [
+        (Target::Sm80, double, 1, None),
+        (Target::Sm90, double, 0, Some(false)),
+        (Target::Sm100, double, 0, Some(true)),
+        (Target::Sm103, double, 1, None),
+        (Target::Sm103, product, 1, None),
+        (Target::Sm110, product, 0, Some(false)),
+        (Target::Sm80, product, 0, Some(false)),
+    ] {
+        let isa = Isa::for_target(target).expect("the target is embedded");
+        let (model, kernel) = (Model::of(target), kernel_for(target, listing));
+        let found = check(isa, model, &kernel).findings;
+        assert_eq!(found.len(), errors, "{target}: {found:?}");
+        assert!(found.iter().all(|f| f.hazard == Hazard::NoScoreboard), "{target}");
+        let assigned = assign(isa, model, &kernel).ok();
+        let first = assigned.map(|words| Control::of(words[0]).write_barrier.is_some());
+        assert_eq!(first, told, "{target}: {listing}");
+    }
 }
