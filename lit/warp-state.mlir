@@ -83,3 +83,63 @@ sass.func "in groups" attributes {sm = "sm_87"} {
   %b = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fe400000000000000000100037882 : (!sass.imm) -> (!sass.ureg)
   sass.end
 }
+
+// Lanes of two places meet in a collective, and each goes on behind its own: they are as far apart as before. Who came alone stays together.
+// CHECK-LABEL: sass.func "in collectives"
+// CHECK: sass.UMOV
+// CHECK: sass.UMOV
+// CHECK: sass.EXIT
+// CHECK: sass.UMOV
+// CHECK: sass.UMOV
+// CHECK: sass.EXIT
+// CHECK-LABEL: sass.func "in a collective of its own"
+// CHECK-NOT: sass.UMOV
+// CHECK: sass.EXIT
+sass.func "in collectives" attributes {sm = "sm_120"} {
+  %PT = sass.pt
+  %UPT = sass.upt
+  %r = builtin.unrealized_conversion_cast to !sass.reg {sass.pin = "R2"}
+  %q = builtin.unrealized_conversion_cast to !sass.pred {sass.pin = "P0"}
+  %p = builtin.unrealized_conversion_cast to !sass.pred {sass.pin = "P1"}
+  sass.entry ^bb1
+^bb1:
+  sass.BRA_0x947 guard(%p) %PT ^bb4, ^bb2 raw 0x000fea00038000000000000000181947 : (!sass.pred) -> ()
+^bb2:
+  sass.WARPSYNC_0x348.COLLECTIVE guard(%PT) %PT, %r, label(0) raw 0x000fea0003c000000000000002087348 : (!sass.pred, !sass.reg) -> ()
+  %v0 = sass.VOTE_0x806.ANY guard(%PT) %q raw 0x000fea00000001000000000000ff7806 : (!sass.pred) -> (!sass.pred)
+  sass.ENDCOLLECTIVE_0x91b guard(%PT) %PT raw 0x000fea0003800000000000000000791b : (!sass.pred) -> ()
+  sass.fall ^bb3
+^bb3:
+  sass.label 0
+  %a = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fea00000000000000000100047882 : (!sass.imm) -> (!sass.ureg)
+  %b = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fea00000000000000000100057882 : (!sass.imm) -> (!sass.ureg)
+  sass.EXIT_0x94d guard(%PT) %PT raw 0x000fea0003800000000000000000794d : (!sass.pred) -> ()
+^bb4:
+  sass.WARPSYNC_0x348.COLLECTIVE guard(%PT) %PT, %r, label(1) raw 0x000fea0003c000000000000002087348 : (!sass.pred, !sass.reg) -> ()
+  %v1 = sass.VOTE_0x806.ANY guard(%PT) %q raw 0x000fea00000001000000000000ff7806 : (!sass.pred) -> (!sass.pred)
+  sass.ENDCOLLECTIVE_0x91b guard(%PT) %PT raw 0x000fea0003800000000000000000791b : (!sass.pred) -> ()
+  sass.fall ^bb5
+^bb5:
+  sass.label 1
+  %c = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fea00000000000000000100067882 : (!sass.imm) -> (!sass.ureg)
+  %d = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fea00000000000000000100077882 : (!sass.imm) -> (!sass.ureg)
+  sass.EXIT_0x94d guard(%PT) %PT raw 0x000fea0003800000000000000000794d : (!sass.pred) -> ()
+}
+
+sass.func "in a collective of its own" attributes {sm = "sm_120"} {
+  %PT = sass.pt
+  %UPT = sass.upt
+  %q = builtin.unrealized_conversion_cast to !sass.pred {sass.pin = "P0"}
+  sass.entry ^bb1
+^bb1:
+  %r = sass.MOV_0x802 guard(%PT) 0xffffffff, 0xf raw 0x000fea0000000f00ffffffff00027802 : (!sass.imm, !sass.imm) -> (!sass.reg)
+  sass.WARPSYNC_0x348.COLLECTIVE guard(%PT) %PT, %r, label(0) raw 0x000fea0003c000000000000002087348 : (!sass.pred, !sass.reg) -> ()
+  %v0 = sass.VOTE_0x806.ANY guard(%PT) %q raw 0x000fea00000001000000000000ff7806 : (!sass.pred) -> (!sass.pred)
+  sass.ENDCOLLECTIVE_0x91b guard(%PT) %PT raw 0x000fea0003800000000000000000791b : (!sass.pred) -> ()
+  sass.fall ^bb2
+^bb2:
+  sass.label 0
+  %a = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fea00000000000000000100047882 : (!sass.imm) -> (!sass.ureg)
+  %b = sass.UMOV_0x882 guard(%UPT) 0x00000001 raw 0x000fea00000000000000000100057882 : (!sass.imm) -> (!sass.ureg)
+  sass.EXIT_0x94d guard(%PT) %PT raw 0x000fea0003800000000000000000794d : (!sass.pred) -> ()
+}

@@ -90,6 +90,22 @@ fn registers_that_attributes_name_are_those_of_the_code() {
     assert!(seen.len() == 4 && seen.values().all(|n| *n > 1), "{seen:?}");
 }
 
+/// Lanes that come from several places meet in the body of one of them, which finds what they brought in the registers where they have it.
+#[test]
+fn lanes_that_meet_find_what_they_brought() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let other = s(&dir.path().join("other.cubin")).to_owned();
+    for target in ["sm_75", "sm_80", "sm_87", "sm_90a", "sm_120a"] {
+        let file = s(&kernels(&format!("passes/{target}/meeting.cubin"))).to_owned();
+        for how in [&[][..], &["--scramble", "3"], &["--scramble", "7", "--fresh"]] {
+            let said = ok(&[&["regalloc", &file, "-o", &other, "--strip-mercury"], how].concat());
+            assert!(said.contains("2 kernels, 0 left alone"), "{target}: {said}");
+            assert!(!said.contains("byte-identical"), "{target}: {said}");
+            ok(&["verify", &file, &other]);
+        }
+    }
+}
+
 /// Debug information that names registers is not followed: its kernels stay as they are.
 #[test]
 fn registers_that_debug_information_names_stay() {

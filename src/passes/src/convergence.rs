@@ -5,6 +5,9 @@
 //! named, if they were together at the `BSSY`: the barrier waits for all of them. Nothing else is taken to bring them together, neither that
 //! all ways meet nor a `WARPSYNC`, and a barrier that a `BREAK` names or that anything but a `BSSY` has written brings nobody together.
 //! Lanes that have ended do not count.
+//!
+//! A `BRA.DIV` asks whether the warp is whole, which all lanes answer alike that are together. Behind an `ENDCOLLECTIVE` lanes are as far apart as
+//! before the collective: each goes on behind its own `WARPSYNC.COLLECTIVE`, whoever ran the body with it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
