@@ -97,11 +97,11 @@ fn lanes_that_meet_find_what_they_brought() {
     let other = s(&dir.path().join("other.cubin")).to_owned();
     for target in ["sm_75", "sm_80", "sm_87", "sm_90a", "sm_120a"] {
         let file = s(&kernels(&format!("passes/{target}/meeting.cubin"))).to_owned();
-        for how in [&[][..], &["--scramble", "3"], &["--scramble", "7", "--fresh"]] {
+        for how in [&[][..], &["--scramble", "7", "--fresh"]] {
             let said = ok(&[&["regalloc", &file, "-o", &other, "--strip-mercury"], how].concat());
             assert!(said.contains("2 kernels, 0 left alone"), "{target}: {said}");
             assert!(!said.contains("byte-identical"), "{target}: {said}");
-            ok(&["verify", &file, &other]);
+            ok(&["verify", &file, &other, "--launches", "6"]);
         }
     }
 }

@@ -10,6 +10,7 @@ use isa::{FormId, Isa, RegFile};
 
 use crate::kernel::{BlockId, Kernel, Op, OpId, OpKind, ValueId};
 use crate::layout::Layout;
+use crate::pin::Pin;
 
 /// A collective of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,13 +123,18 @@ pub fn same_collectives(isa: &Isa, old: &Kernel, new: &Kernel) -> Result<(), Str
 /// in registers and in nothing else, so that nobody knows whether their lanes meet.
 pub(crate) fn fixed_values(isa: &Isa, kernel: &Kernel) -> Result<Vec<ValueId>, String> {
     let mut fixed = Vec::new();
-    // By what the body does, whatever the registers.
-    let mut kinds: HashMap<Vec<(FormId, u128)>, Collective> = HashMap::new();
+    // By what the body does, whatever the registers; the constant one is none.
+    let mut kinds: HashMap<Vec<(FormId, u128, Vec<Pin>)>, Collective> = HashMap::new();
+    let any = |pin: Pin| if pin.is_zero() { pin } else { Pin::new(pin.file(), 0) };
+    let kind_of = |op: Op<'_>| {
+        let pins = op.operand_pins().chain(op.result_pins().iter().copied());
+        (op.form(), but_registers(op), pins.map(any).collect())
+    };
     for c in collectives(isa, kernel) {
         if c.end.is_none() {
             return Err(unknown_end(kernel.op(c.begin).offset()));
         }
-        let kind = c.body(kernel).map(|op| (op.form(), but_registers(op))).collect();
+        let kind = c.body(kernel).map(kind_of).collect();
         let first = *kinds.entry(kind).or_insert(c);
         if !same_body(kernel, first, c) {
             let (a, b) = (kernel.op(first.begin).offset(), kernel.op(c.begin).offset());

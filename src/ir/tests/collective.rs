@@ -131,6 +131,20 @@ fn allocation_leaves_their_registers() {
     }
 }
 
+/// Both are one instruction, with the constant register in one place or the other.
+#[test]
+fn votes_that_give_a_mask_are_no_votes_that_give_a_predicate() {
+    let second = TWO.rfind("SHFL.IDX P0, R0, R11, R3, R4").expect("there");
+    let (before, behind) = TWO.split_at(second);
+    let (before, shfl) = (
+        before.replacen("SHFL.IDX P0, R0, R11, R3, R4", "VOTE.ANY P0, P1", 1),
+        "SHFL.IDX P0, R0, R11, R3, R4",
+    );
+    let (_, mut kernel) = lift(&(before + &behind.replacen(shfl, "VOTE.ANY R0, PT, P1", 1)));
+    let done = ir::allocate(&mut kernel, ir::Allocation::Fresh, &ir::Constraints::default());
+    assert!(done.is_ok(), "{done:?}");
+}
+
 #[test]
 fn allocation_refuses_what_it_cannot_tell() {
     let without = TWO.replacen("ENDCOLLECTIVE", "NOP", 1);
