@@ -45,7 +45,7 @@ pub(crate) fn called_by_name(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg)
         None => true,
         Some(layout) => {
             let name = code.isa.form(layout.form).map_or("", |f| f.mnemonic());
-            matches!(name, "LEPC" | "ULEPC") && label_of(i as u32).is_none()
+            matches!(name, "LEPC" | "ULEPC") && label_of(i as u32).is_none() && !is_for_return(code, i)
         }
     };
     if (0..cfg.code_end()).any(untold) {
@@ -67,4 +67,28 @@ pub(crate) fn called_by_name(source: &Source<'_>, code: &Decoded<'_>, cfg: &Cfg)
     let mut blocks: Vec<u32> = blocks.map(|b| b as u32).collect();
     blocks.retain(|b| !named.contains(b) && cfg.calls.iter().any(|c| c.callee == Some(*b)));
     blocks
+}
+
+/// Whether the place that `LEPC` gives is there for the return address of the call at the end of its run: immediates have both offsets, and one
+/// instruction adds to it what lies between. Wherever else it were added to, an immediate would have the offset of the function.
+fn is_for_return(code: &Decoded<'_>, i: usize) -> bool {
+    let flow = |n: &usize| code.layout_of(*n).is_none_or(|l| l.flow != Flow::None);
+    let start = (0..i).rev().find(flow).map_or(0, |n| n + 1);
+    let Some(call) = (i..code.words.len()).find(flow) else {
+        return false;
+    };
+    let mut place = None;
+    if let Some(layout) = code.layout_of(i) {
+        layout.each_write(code.words[i], |pin| place = place.or(Some(pin)));
+    }
+    let reads = |n: &usize| {
+        let pins = code.layout_of(*n).map(|l| l.read_pins(code.words[*n]));
+        pins.into_iter().flatten().any(|pin| Some(pin) == place)
+    };
+    let has = |offset: usize| {
+        let same = |n: usize| has_immediate(code, n) && code.words[n].bits(63, 32) == offset as u64;
+        (start..call).any(same)
+    };
+    let is_call = code.layout_of(call).is_some_and(|l| l.flow == Flow::Call);
+    is_call && has(i * 16) && has((call + 1) * 16) && (i + 1..call).filter(reads).count() == 1
 }

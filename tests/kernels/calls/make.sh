@@ -8,3 +8,4 @@ for sm in sm_75 sm_80; do
         nvcc -cubin -arch=$sm $kernel.cu -o $sm/$kernel.cubin
     done
 done
+nvcc -cubin -arch=sm_80 printed.cu -o sm_80/printed.cubin
