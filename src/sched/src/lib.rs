@@ -11,6 +11,7 @@
 //!   barriers is what all of these say (1 cycle). Targets that it knows nothing of take the rows of
 //!   the nearest: sm_70 and sm_72 those of sm_75, sm_90 those of sm_80 (of sm_100 for `R2UR`), all above sm_100 those of sm_100.
 //! - `SM87.csv` and the like: the least gaps in vendor code, by `probe mine`. Of targets whose rows are another's they decide.
+//! - `apart.csv`: rows of these that are not for some of the targets that share them.
 //! - `spread.csv`: how much sooner or later than `alu` other classes read what only `alu` was seen to read.
 //! - `akin.csv`: classes that were seen too rarely, and those whose numbers they take.
 //! - `queues.csv`: which classes read operands or give results in order, and hand on what they sum up.

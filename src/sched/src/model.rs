@@ -122,7 +122,17 @@ const NAK: &str = include_str!("../latency/nak.csv");
 const SPREAD: &str = include_str!("../latency/spread.csv");
 const QUEUES: &str = include_str!("../latency/queues.csv");
 const AKIN: &str = include_str!("../latency/akin.csv");
+const APART: &str = include_str!("../latency/apart.csv");
 const TOLD: &str = include_str!("../latency/told.csv");
+
+/// Whether a row of a table that several targets share is not for one of them, which keeps NAK's number.
+fn is_apart(target: &str, row: &str) -> bool {
+    APART.lines().skip(1).any(|line| {
+        let mut cells = line.splitn(6, ',');
+        let here = cells.next().is_some_and(|of| of.split(' ').any(|t| t == target));
+        here && cells.take(4).eq(row.split(',').take(4))
+    })
+}
 
 impl Model {
     /// The model of a target, made at its first use.
@@ -147,7 +157,8 @@ impl Model {
         let mut model = Model::bare();
         model.read_nak(&tables);
         let nak = model.needs.clone();
-        for line in tables.mined.1.lines().skip(1) {
+        let name = target.to_string();
+        for line in tables.mined.1.lines().skip(1).filter(|l| !is_apart(&name, l)) {
             model.read_mined(line);
         }
         model.spread(&nak);
@@ -603,6 +614,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_target_may_stand_apart_from_its_table() {
+        let row = |target| {
+            let model = Model::of(target);
+            let class = |name| model.classes().named(name).expect("a class");
+            model
+                .row(Kind::Raw, Port::P, class("alu"), class("fp16alu"))
+                .map(|r| r.0)
+        };
+        let targets = [Target::Sm101, Target::Sm103, Target::Sm103a, Target::Sm110];
+        assert_eq!(targets.map(row), [Some(13), Some(5), Some(5), Some(13)]);
     }
 
     #[test]
