@@ -121,6 +121,7 @@ pub const STALL: &str = "STALL";
 const NAK: &str = include_str!("../latency/nak.csv");
 const SPREAD: &str = include_str!("../latency/spread.csv");
 const QUEUES: &str = include_str!("../latency/queues.csv");
+const SPLIT: &str = include_str!("../latency/split.csv");
 const AKIN: &str = include_str!("../latency/akin.csv");
 const APART: &str = include_str!("../latency/apart.csv");
 const TOLD: &str = include_str!("../latency/told.csv");
@@ -240,11 +241,21 @@ impl Model {
         &self.classes
     }
 
+    /// The classes of a cell, each with those that are split off from it: what is said of all is said of them, unless a later row says more.
     fn list(&self, names: &str) -> Vec<ClassId> {
-        match names {
-            "*" => self.classes.all().collect(),
-            _ => names.split('|').filter_map(|n| self.classes.named(n)).collect(),
+        if names == "*" {
+            return self.classes.all().collect();
         }
+        let mut all = Vec::new();
+        for name in names.split('|') {
+            all.extend(self.classes.named(name));
+            for line in SPLIT.lines().skip(1) {
+                let mut cells = line.splitn(3, ',');
+                let part = cells.next().filter(|_| cells.next() == Some(name));
+                all.extend(part.and_then(|part| self.classes.named(part)));
+            }
+        }
+        all
     }
 
     fn read_nak(&mut self, tables: &Tables) {
@@ -596,6 +607,10 @@ mod tests {
             let names = line.split(',').nth(cell).unwrap_or("");
             assert!(names.split('|').all(|n| classes.named(n).is_some()), "{line}");
         };
+        SPLIT
+            .lines()
+            .skip(1)
+            .for_each(|line| (0..2).for_each(|cell| named(line, cell)));
         QUEUES.lines().skip(1).for_each(|line| named(line, 1));
         TOLD.lines().skip(1).for_each(|line| named(line, 1));
         for line in AKIN.lines().skip(1) {

@@ -792,6 +792,29 @@ fn halves_are_compared_on_a_pipe_of_their_own() {
     }
 }
 
+/// Mined: sums, logic, shifts and the like are 4 cycles apart there, all others 5, and what makes 64 bits is late for the others.
+#[test]
+fn integers_of_sm_120_are_on_several_pipes() {
+    for (earlier, later, cycles) in [
+        ("LOP3.LUT R4, R5, R6, R7, 0x1e, !PT", "SHF.L.U32 R10, R4, R5, RZ", 4),
+        ("LOP3.LUT R4, R5, R6, R7, 0x1e, !PT", "MOV R10, R4", 5),
+        ("MOV R4, R5", "LOP3.LUT R10, R4, R6, R7, 0x1e, !PT", 5),
+        ("MOV R4, R5", "IADD R10, R4, R6", 5),
+        ("ISETP.GT.AND P0, PT, R5, R6, PT", "SEL R10, R5, R6, P0", 5),
+        ("IADD.64 R4, R6, R8", "IADD.64 R10, R4, R8", 4),
+        ("IADD.64 R4, R6, R8", "MOV R10, R4", 6),
+        ("IADD.64 R4, R6, R8", "LOP3.LUT R10, R4, R6, R7, 0x1e, !PT", 5),
+    ] {
+        let code = |stall: u32| {
+            format!(
+                "[B------:R-:W-:-:S{stall:02}] {earlier}\n[B------:R-:W-:-:S05] {later}\n[B------:R-:W-:-:S05] EXIT"
+            )
+        };
+        clean_on(Target::Sm120, &code(cycles));
+        one_on(Target::Sm120, &code(cycles - 1), Hazard::Stall, Some(0), 0x10);
+    }
+}
+
 /// Mined, from kernels whose uniform addresses `tests/oracles/latencies.py` makes; no number of another load is taken for it.
 #[test]
 fn a_uniform_address_is_there_before_a_constant_is_loaded_from_it() {
