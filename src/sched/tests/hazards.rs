@@ -761,6 +761,9 @@ fn halves_are_compared_on_a_pipe_of_their_own() {
         (Target::Sm120, logic, max, 5),
         (Target::Sm89, "HADD2 R4, R5, R6", max, 5),
         (Target::Sm89, compare, "HADD2 R4, R5, R6", 5),
+        (Target::Sm90, "HMUL2 R4, R5, R6", compare, 5),
+        (Target::Sm90, "HFMA2.MMA R4, R5, R6, R7", "HFMA2.MMA R4, R5, R6, R7", 8),
+        (Target::Sm80, "HFMA2.MMA R4, R5, R6, R7", "HFMA2.MMA R4, R5, R6, R7", 6),
         (
             Target::Sm100,
             "ISETP.GT.AND P0, PT, R5, R6, PT",
