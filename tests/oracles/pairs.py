@@ -108,8 +108,12 @@ def main() -> None:
     for sm in sys.argv[3:]:
         ptx, cubin = out / f"{sm}.ptx", out / f"{sm}.cubin"
         ptx.write_text(source(sm))
-        subprocess.run([ptxas, "-O2", f"-arch={sm}", ptx, "-o", cubin], check=True)
-        ptx.unlink()
+        try:
+            subprocess.run([ptxas, "-O2", f"-arch={sm}", ptx, "-o", cubin], check=True)
+        except (OSError, subprocess.CalledProcessError) as e:
+            sys.exit(f"pairs.py: {sm}: {e}")
+        finally:
+            ptx.unlink()
 
 
 if __name__ == "__main__":
