@@ -795,6 +795,19 @@ fn halves_are_compared_on_a_pipe_of_their_own() {
     }
 }
 
+/// A region in which nothing is has its end right behind its beginning; who leaves a barrier that others wait at takes its time.
+#[test]
+fn a_barrier_may_be_waited_for_at_once() {
+    let code = |first: &str, stall: u32| {
+        format!("[B------:R-:W-:-:S{stall:02}] {first}\n[B------:R-:W-:-:S05] BSYNC B0\n[B------:R-:W-:-:S05] EXIT")
+    };
+    for target in [Target::Sm90a, Target::Sm100, Target::Sm120] {
+        clean_on(target, &code("BSSY B0, 0x10", 1));
+        clean_on(target, &code("BREAK P0, B0", 9));
+        one_on(target, &code("BREAK P0, B0", 8), Hazard::Stall, Some(0), 0x10);
+    }
+}
+
 /// Mined: sums, logic, shifts and the like are 4 cycles apart there, all others 5, and what makes 64 bits is late for the others.
 #[test]
 fn integers_of_sm_120_are_on_several_pipes() {
