@@ -193,8 +193,7 @@ fn what_the_emulator_shows_in_memory_the_checker_finds() {
         println!("missed: {line}");
     }
     assert!(shown * 4 > planted, "only {shown} of {planted} show in memory");
-    // What functions leave in flight when they come back, the checker does not follow; its planter puts nothing there.
-    assert!(found * 1000 >= shown * 998, "{found} of {shown}");
+    assert!(found * 1000 >= shown * 999, "{found} of {shown}");
     let by_planter = counts.iter().filter(|((_, name), _)| !name.starts_with("any "));
     let [shown, found] = by_planter.fold([0; 2], |s, (_, c)| [s[0] + c[1], s[1] + c[2]]);
     println!("of the checker's own planter: {shown} show in memory, {found} of those are found");
