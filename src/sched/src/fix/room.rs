@@ -106,16 +106,22 @@ impl Fixer<'_> {
 
     /// Lets more cycles go by where the functions return that an instruction calls.
     fn return_later(&mut self, call: u32, flight: &Flight, cycles: u16, state: &mut State) -> Result<bool, Stuck> {
-        for end in self.returns.ends(&self.code, &self.code.steps[call as usize]) {
-            if u16::from(self.stall(end, cycles)) < cycles {
-                self.drain(end)?;
-            }
-        }
+        self.end_later(call, cycles)?;
         self.returns
             .delay(&self.code, &self.code.steps[call as usize], flight, cycles);
         let same = state.flights.iter_mut().filter(|f| f.key() == flight.key());
         same.for_each(|f| f.elapsed = (f.elapsed + cycles).min(FAR));
         Ok(true)
+    }
+
+    /// So many cycles more where what an instruction calls returns, or more.
+    fn end_later(&mut self, call: u32, cycles: u16) -> Result<(), Stuck> {
+        for end in self.returns.ends(&self.code, &self.code.steps[call as usize]) {
+            if u16::from(self.stall(end, cycles)) < cycles {
+                self.drain(end)?;
+            }
+        }
+        Ok(())
     }
 
     /// Raises a stall count by up to so many cycles, and says by how many.
@@ -157,12 +163,9 @@ impl Fixer<'_> {
                 continue;
             }
             // What a collective leaves is not there sooner because that begins later.
-            if self.code.steps[last as usize].meets.is_some() && way != Way::Call(last) {
-                for end in self.returns.ends(&self.code, &self.code.steps[last as usize]) {
-                    if u16::from(self.stall(end, missing)) < missing && self.drain(end).is_err() {
-                        return;
-                    }
-                }
+            let meets = self.code.steps[last as usize].meets.is_some() && way != Way::Call(last);
+            if meets && self.end_later(last, missing).is_err() {
+                return;
             }
             let added = u16::from(self.stall(last, missing));
             let elapsed = match added < missing {
