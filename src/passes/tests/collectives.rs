@@ -12,8 +12,27 @@ use sass2mlir_passes::{
 
 const TARGET: Target = Target::Sm120;
 
-/// Two collectives with the same body; what it reads is made as passes like to find it, and so is something else.
-const LISTING: &str = "
+/// A collective, behind what it reads, as passes like to find it.
+const MEETING: &str = "
+    MOV R4, 0x1f ;
+    MOV R11, R0 ;
+    MOV R3, 0x5 ;
+    MOV R2, 0xffffffff ;
+    WARPSYNC.COLLECTIVE R2, `(.L_x_BEHIND) ;
+    FFMA.FTZ R5, R11, R11, R11 ;
+    IADD R6, R4, R11 ;
+    MOV R7, R6 ;
+    SHFL.IDX P0, R8, R5, R3, R4 ;
+    IADD R9, R7, R8 ;
+    ENDCOLLECTIVE ;
+.L_x_BEHIND:
+    STG.E desc[UR4][R12.64], R9 ;";
+
+/// Two places whose lanes meet, behind something else that passes like.
+fn listing() -> String {
+    let [first, second] = ["1", "3"].map(|behind| MEETING.replace("BEHIND", behind));
+    format!(
+        "
     LDC R1, c[0x0][0x37c] ;
     S2R R0, SR_TID.X ;
     MOV R20, 0x1f ;
@@ -23,42 +42,18 @@ const LISTING: &str = "
     MOV R24, R23 ;
     FFMA.FTZ R26, R23, R21, R23 ;
     ISETP.GT.AND P1, PT, R23, R26, PT ;
-    @P1 BRA `(.L_x_2) ;
-    MOV R4, 0x1f ;
-    MOV R11, R0 ;
-    MOV R3, 0x5 ;
-    MOV R2, 0xffffffff ;
-    WARPSYNC.COLLECTIVE R2, `(.L_x_1) ;
-    FFMA.FTZ R5, R11, R11, R11 ;
-    IADD R6, R4, R11 ;
-    MOV R7, R6 ;
-    SHFL.IDX P0, R8, R5, R3, R4 ;
-    IADD R9, R7, R8 ;
-    ENDCOLLECTIVE ;
-.L_x_1:
-    STG.E desc[UR4][R12.64], R9 ;
+    @P1 BRA `(.L_x_2) ;{first}
     BRA `(.L_x_4) ;
-.L_x_2:
-    MOV R4, 0x1f ;
-    MOV R11, R0 ;
-    MOV R3, 0x5 ;
-    MOV R2, 0xffffffff ;
-    WARPSYNC.COLLECTIVE R2, `(.L_x_3) ;
-    FFMA.FTZ R5, R11, R11, R11 ;
-    IADD R6, R4, R11 ;
-    MOV R7, R6 ;
-    SHFL.IDX P0, R8, R5, R3, R4 ;
-    IADD R9, R7, R8 ;
-    ENDCOLLECTIVE ;
-.L_x_3:
-    STG.E desc[UR4][R12.64], R9 ;
+.L_x_2:{second}
 .L_x_4:
-    EXIT ;";
+    EXIT ;"
+    )
+}
 
 #[test]
 fn passes_leave_collectives_alone() {
     let isa = Isa::for_target(TARGET).expect("the target is embedded");
-    let kernel = kernel_for(TARGET, LISTING);
+    let kernel = kernel_for(TARGET, &listing());
     let all = ir::collectives(isa, &kernel);
     assert!(all.len() == 2 && ir::same_body(&kernel, all[0], all[1]));
     let of_one = |op| all.iter().any(|c| c.holds(op));
@@ -103,7 +98,7 @@ fn lanes_of_several_places_are_apart_behind_a_collective() {
         instructions(&kernel).map(|(_, op, _)| mark(op)).collect()
     };
     let expected = "=".repeat(10) + &"<".repeat(26);
-    assert_eq!(together(LISTING), expected);
+    assert_eq!(together(&listing()), expected);
     // A warp decides as one whether it goes where BRA.DIV leads.
     let one = "
         S2R R0, SR_TID.X ;
